@@ -1,0 +1,266 @@
+"""Many domains as one flat array with offsets: ragged, selectable, and drawn from without a loop over domains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from thetafield.data.arrays import as_numbers, as_vector, domain_descriptors, encode_target, group_rows
+from thetafield.data.table import split_frame
+from thetafield.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class DomainBatch:
+    """A rectangular piece of b domains with n samples each.
+
+    Args:
+        x: Inputs, shape (b, n, ...).
+        y: Class indices (b, n) or targets (b, n, t).
+        weight: Weight of each sample in its domain's risk, shape (b, n); every row sums to one, padding weighs nothing.
+        index: Which domain each row is, shape (b,).
+    """
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor
+    index: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class DomainSet:
+    """N domains with their samples in one flat tensor and their descriptors in another.
+
+    Build one with :meth:`from_arrays` or :meth:`from_frame`.
+
+    Args:
+        x: Inputs of all domains one after another, shape (M, ...).
+        y: Class indices (M,) for classification, or targets (M, t) for regression.
+        z: Descriptors, shape (N, d).
+        offsets: Domain i holds rows offsets[i] to offsets[i + 1], shape (N + 1,).
+        ids: What each domain is called, shape (N,).
+        descriptors: Name of each descriptor coordinate.
+        factors: The cause behind each coordinate: several coordinates may describe one factor (a season's sine and
+            cosine, redundant projections of one quantity).
+        classes: The label behind each class index, or None for regression.
+        features: Names of the input columns where inputs are a table.
+
+    Example:
+        >>> import numpy as np
+        >>> x, y = np.arange(12.0).reshape(6, 2), np.array(["a", "b"] * 3)
+        >>> domains = DomainSet.from_arrays(x, y, domain=[7, 7, 7, 9, 9, 9], z=[[0.0], [1.0]])
+        >>> domains
+        DomainSet(2 domains, 6 samples, x (2,), 2 classes, z: z0)
+        >>> domains.select([1]).ids.tolist()
+        [9]
+    """
+
+    x: Tensor
+    y: Tensor
+    z: Tensor
+    offsets: Tensor
+    ids: np.ndarray
+    descriptors: tuple[str, ...]
+    factors: tuple[str, ...]
+    classes: np.ndarray | None
+    features: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,  # noqa: ANN401
+        y: Any,  # noqa: ANN401
+        *,
+        domain: Any = None,  # noqa: ANN401
+        z: Any = None,  # noqa: ANN401
+        descriptors: Sequence[str] | None = None,
+        factors: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        classification: bool | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> "DomainSet":
+        """Group rows into domains.
+
+        Args:
+            X: Inputs, one row per sample (numpy, torch or a data frame).
+            y: Targets: labels of any type, or numbers for regression.
+            domain: Domain of each row; without it, rows with equal z are one domain, and without z all rows are one.
+            z: Descriptors per row, or per domain in the sorted order of the domain ids.
+            descriptors: Names of the descriptor coordinates; taken from a data frame where z is one.
+            factors: The factor behind each coordinate; each coordinate is its own factor by default.
+            features: Names of the input columns.
+            classification: Whether y holds labels; inferred from y where it is not said.
+            dtype: Floating-point type of inputs, targets and descriptors.
+        """
+        names = descriptors if descriptors is not None else getattr(z, "columns", None)
+        inputs = as_numbers(X, "X", names=features)
+        labels, classes = encode_target(y, classification)
+        if len(inputs) != len(labels):
+            raise DataError(f"X has {len(inputs)} rows but y has {len(labels)}: every sample needs one target.")
+        if not len(inputs):
+            raise DataError("X has no rows: give at least one sample.")
+        if z is None:
+            table = np.zeros((len(inputs), 0))
+        else:
+            table = as_numbers(z, "z", names=names, width=None if names is None else len(names))
+        keys = np.zeros(len(inputs), dtype=int) if domain is None and z is None else None
+        if domain is not None:
+            keys = as_vector(domain, "domain")
+            if len(keys) != len(inputs):
+                raise DataError(f"domain has {len(keys)} entries but X has {len(inputs)} rows: name one per row.")
+        ids, order, counts, codes = group_rows(keys, table)
+        width = table.shape[1]
+        names = tuple(f"z{i}" for i in range(width)) if names is None else tuple(map(str, names))
+        per_domain = domain_descriptors(table, z is not None, ids, codes, len(inputs), names)
+        target = torch.from_numpy(labels[order])
+        return cls(
+            x=torch.from_numpy(inputs[order]).to(dtype),
+            y=target if classes is not None else target.to(dtype),
+            z=torch.from_numpy(per_domain).to(dtype),
+            offsets=torch.from_numpy(np.concatenate([[0], np.cumsum(counts)])),
+            ids=ids,
+            descriptors=names,
+            factors=names if factors is None else tuple(factors),
+            classes=classes,
+            features=None if features is None else tuple(map(str, features)),
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,  # noqa: ANN401
+        *,
+        target: str,
+        domain: str | None = None,
+        descriptors: Sequence[str] = (),
+        features: Sequence[str] | None = None,
+        classification: bool | None = None,
+    ) -> "DomainSet":
+        """Read a table of any make (pandas, polars, Arrow, DuckDB, a dict of columns).
+
+        Args:
+            frame: The table, one row per sample.
+            target: Column to predict.
+            domain: Column that says which domain a row belongs to; without it rows with equal descriptors are one.
+            descriptors: Columns that describe the domain; each must be constant within a domain.
+            features: Input columns; all remaining ones by default.
+            classification: Whether the target holds labels; inferred where it is not said.
+        """
+        parts = split_frame(frame, target, domain, descriptors, features)
+        return cls.from_arrays(
+            parts.x,
+            parts.y,
+            domain=parts.domain,
+            z=parts.z,
+            descriptors=descriptors if descriptors else None,
+            features=parts.features,
+            classification=classification,
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["DomainSet"]) -> "DomainSet":
+        """Return the domains of all `parts` one after another; the parts share names, classes and shapes."""
+        starts = np.cumsum([0, *(len(part.x) for part in parts)]).tolist()
+        return replace(
+            parts[0],
+            x=torch.cat([part.x for part in parts]),
+            y=torch.cat([part.y for part in parts]),
+            z=torch.cat([part.z for part in parts]),
+            offsets=torch.cat(
+                [parts[0].offsets[:1], *(part.offsets[1:] + s for part, s in zip(parts, starts, strict=False))]
+            ),
+            ids=np.concatenate([part.ids for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        kind = f"{self.num_outputs} {'classes' if self.classes is not None else 'targets'}"
+        names = ", ".join(self.descriptors) or "none"
+        return (
+            f"DomainSet({len(self)} domains, {len(self.x)} samples, x {tuple(self.x.shape[1:])}, {kind}, z: {names})"
+        )
+
+    @property
+    def sizes(self) -> Tensor:
+        """Number of samples of each domain, shape (N,)."""
+        return self.offsets.diff()
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of classes, or of target columns."""
+        return self.y.shape[1] if self.classes is None else len(self.classes)
+
+    @property
+    def classification(self) -> bool:
+        """Whether the target is a class."""
+        return self.classes is not None
+
+    def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "DomainSet":
+        """Return the same domains on another device or in another floating-point type."""
+        y = self.y.to(device) if self.classification else self.y.to(device, dtype)
+        return replace(
+            self, x=self.x.to(device, dtype), y=y, z=self.z.to(device, dtype), offsets=self.offsets.to(device)
+        )
+
+    def select(self, index: Any) -> "DomainSet":  # noqa: ANN401
+        """Return the domains at `index` (positions or a Boolean mask), in that order."""
+        picked = np.arange(len(self))[np.asarray(index)]
+        if picked.ndim != 1 or not len(picked):
+            raise DataError(f"select needs at least one domain, but got an index of shape {picked.shape}.")
+        positions = torch.from_numpy(picked).to(self.offsets.device)
+        sizes = self.sizes[positions]
+        ends = sizes.cumsum(0)
+        total = int(ends[-1])
+        # Row r of the result lies at r minus the start of its domain in the result, plus its start in the source.
+        shift = self.offsets[positions] - (ends - sizes)
+        rows = torch.arange(total, device=sizes.device) + shift.repeat_interleave(sizes, output_size=total)
+        return replace(
+            self,
+            x=self.x[rows],
+            y=self.y[rows],
+            z=self.z[positions],
+            offsets=torch.cat([ends.new_zeros(1), ends]),
+            ids=self.ids[picked],
+        )
+
+    def with_descriptors(
+        self, z: Tensor, descriptors: Sequence[str], factors: Sequence[str] | None = None
+    ) -> "DomainSet":
+        """Return the same samples under other descriptors, shape (N, d)."""
+        if z.shape != (len(self), len(descriptors)):
+            raise DataError(f"Expected descriptors of shape {(len(self), len(descriptors))}, but got {tuple(z.shape)}.")
+        names = tuple(descriptors)
+        return replace(self, z=z.to(self.z), descriptors=names, factors=tuple(factors) if factors else names)
+
+    def draw(self, index: Tensor, num_samples: int, generator: torch.Generator) -> DomainBatch:
+        """Draw `num_samples` samples with replacement from each domain of `index`, without a loop over domains."""
+        sizes = self.sizes[index]
+        uniform = torch.rand((len(index), num_samples), generator=generator, device=self.offsets.device)
+        # The product can round up to the size itself, hence the clamp.
+        within = (uniform * sizes[:, None]).long().clamp_(max=sizes[:, None] - 1)
+        rows = self.offsets[index][:, None] + within
+        weight = torch.full_like(uniform, 1 / num_samples, dtype=self.z.dtype)
+        return DomainBatch(self.x[rows], self.y[rows], weight, index)
+
+    def padded(self, index: Tensor) -> DomainBatch:
+        """Return all samples of each domain of `index`, padded to the longest of all domains.
+
+        Padding repeats a domain's last sample with weight zero, so that shapes depend on the set and not on the batch.
+        """
+        sizes = self.sizes[index][:, None]
+        within = torch.arange(self.longest, device=self.offsets.device)[None, :]
+        rows = self.offsets[index][:, None] + torch.minimum(within, sizes - 1)
+        weight = ((within < sizes) / sizes).to(self.z.dtype)
+        return DomainBatch(self.x[rows], self.y[rows], weight, index)
+
+    @property
+    def longest(self) -> int:
+        """Number of samples of the largest domain."""
+        if "_longest" not in self.__dict__:  # read from the device once, then kept: padded() is called every step
+            object.__setattr__(self, "_longest", int(self.sizes.max()))
+        return self.__dict__["_longest"]

@@ -1,0 +1,36 @@
+"""What can go wrong for a user, each with a sentence that says what came, what was expected and what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ThetafieldError(ValueError):
+    """Any error whose message is meant for the user; the command line prints it alone and exits with 2."""
+
+
+class DataError(ThetafieldError):
+    """The data, the descriptors or the domains are not what the library can work with."""
+
+
+class OptionError(ThetafieldError):
+    """An unknown name or an ill-typed value was asked for."""
+
+
+class NeedError(ThetafieldError):
+    """A method's declared need (descriptors, classes, an order) is not met by the data."""
+
+
+class FormatError(ThetafieldError):
+    """A saved field or a checkpoint is damaged, altered, or of a format this version does not read."""
+
+
+class DivergenceError(ThetafieldError):
+    """A loss stopped being finite during training."""
+
+
+def closest(name: str, valid: Iterable[str]) -> str:
+    """Return `valid` as a sentence that puts the nearest match to `name` first."""
+    names = sorted(valid)
+    listed = ", ".join(names) if names else "none"
+    match = get_close_matches(name, names, n=1, cutoff=0.4)
+    return f"did you mean {match[0]!r}? Valid names: {listed}." if match else f"Valid names: {listed}."

@@ -1,0 +1,19 @@
+"""The group laws of a learned field, over the descriptors of unseen domains."""
+
+import torch
+from torch import Tensor
+
+from thetafield.fields.model import FieldModel
+from thetafield.fields.transported import TransportedField
+from thetafield.geometry.laws import Laws, check_laws
+from thetafield.streams import torch_stream
+
+
+@torch.no_grad()
+def field_laws(model: FieldModel, z: Tensor, num_triplets: int = 20000, seed: int = 0) -> Laws | None:
+    """Measure identity, associativity and invertibility at raw descriptors; None where there is no transport."""
+    if not isinstance(model.field, TransportedField):
+        return None
+    scaled = model.scaler(z.to(model.device))
+    stream = torch_stream(seed, "laws")
+    return check_laws(model.field.operator, model.field(scaled), scaled, num_triplets, stream)

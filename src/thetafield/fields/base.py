@@ -1,0 +1,55 @@
+"""The one noun of the library: a module whose forward pass returns parameters, given a descriptor."""
+
+from abc import ABC, abstractmethod
+from math import prod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from thetafield.errors import DataError
+
+FIELDS: dict[str, type["ParameterField"]] = {}
+
+
+class ParameterField(nn.Module, ABC):
+    """θ: Z → Θ. A subclass states its constructor arguments in `config`, so that a saved field can be rebuilt.
+
+    Args:
+        descriptor_dim: d, the width of z.
+        theta_dim: D, the length of θ.
+    """
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        FIELDS[cls.kind] = cls
+
+    def __init__(self, descriptor_dim: int, theta_dim: int) -> None:
+        super().__init__()
+        self.descriptor_dim = descriptor_dim
+        self.theta_dim = theta_dim
+
+    @property
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """The constructor arguments, as plain JSON values."""
+
+    @abstractmethod
+    def thetas(self, z: Tensor) -> Tensor:
+        """Return θ of shape (b, D) at scaled descriptors of shape (b, d)."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Return θ(z) of shape (..., D) for scaled descriptors of shape (..., d) in one batched call."""
+        if z.shape[-1] != self.descriptor_dim:
+            raise DataError(f"z has width {z.shape[-1]}, but the field was fitted with {self.descriptor_dim} descriptors.")
+        flat = z.reshape(prod(z.shape[:-1]), self.descriptor_dim)
+        return self.thetas(flat).reshape(*z.shape[:-1], self.theta_dim)
+
+    @torch.no_grad()
+    def sensitivity(self, z: Tensor, step: float = 1e-3) -> Tensor:
+        """Return the mean of ‖∂θ/∂z_k‖ over descriptors of shape (b, d), by one-sided differences, shape (d,)."""
+        eye = step * torch.eye(self.descriptor_dim, dtype=z.dtype, device=z.device)
+        moved = self(z[:, None] + eye)
+        return (moved - self(z)[:, None]).norm(dim=-1).mean(0) / step

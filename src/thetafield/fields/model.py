@@ -1,0 +1,212 @@
+"""A learned field with all it needs to answer for raw inputs and raw descriptors."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from thetafield.data.descriptors import DescriptorScaler
+from thetafield.errors import DataError
+from thetafield.fields.base import ParameterField
+from thetafield.geometry.trust import Trust
+from thetafield.predictors.base import Predictor
+
+CELLS = 2**20  # samples answered at once
+
+
+class Affine(nn.Module):
+    """x ↦ (x − shift) / scale, and back."""
+
+    shift: Tensor
+    scale: Tensor
+
+    def __init__(self, shift: Tensor, scale: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("shift", shift)
+        self.register_buffer("scale", scale)
+
+    @classmethod
+    def fit(cls, values: Tensor) -> "Affine":
+        """Standardise each column; a constant column is only shifted."""
+        wide = values.double()
+        scale = wide.std(0, correction=0)
+        scale = torch.where(scale > 1e-12 * wide.abs().amax(0).clamp_min(1e-300), scale, torch.ones_like(scale))
+        return cls(wide.mean(0).to(values), scale.to(values))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (x − shift) / scale."""
+        return (x - self.shift.to(x)) / self.scale.to(x)
+
+    def inverse(self, x: Tensor) -> Tensor:
+        """Return x · scale + shift."""
+        return x * self.scale.to(x) + self.shift.to(x)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What it takes to rebuild a model and to read its answers, in plain JSON values.
+
+    Args:
+        method: Registry name of the method that learned the field.
+        options: Its options.
+        predictor: Registry name of the predictor.
+        predictor_options: Its options.
+        input_shape: Shape of one sample.
+        num_outputs: Classes or target columns.
+        loss: Loss of a sample in training.
+        descriptors: Name of each descriptor coordinate.
+        factors: Factor behind each coordinate.
+        features: Names of the input columns, if known.
+        single_target: Whether a regression target was one-dimensional, so that answers are too.
+    """
+
+    method: str
+    options: dict[str, Any]
+    predictor: str
+    predictor_options: dict[str, Any]
+    input_shape: tuple[int, ...]
+    num_outputs: int
+    loss: str
+    descriptors: tuple[str, ...]
+    factors: tuple[str, ...]
+    features: tuple[str, ...] | None = None
+    single_target: bool = True
+
+
+@dataclass(eq=False)
+class FieldModel:
+    """(x, z) ↦ prediction: predictor, field, and the scalings fitted on the training domains.
+
+    Args:
+        recipe: How it was made.
+        predictor: The template with its trained backbone.
+        field: θ(z) on scaled descriptors.
+        scaler: Raw to scaled descriptors.
+        trust: Trust at scaled descriptors.
+        classes: Labels, or None for regression.
+        inputs: Standardisation of inputs, if any.
+        outputs: Standardisation of regression targets, if any.
+    """
+
+    recipe: Recipe
+    predictor: Predictor
+    field: ParameterField
+    scaler: DescriptorScaler
+    trust: Trust
+    classes: np.ndarray | None = None
+    inputs: Affine | None = None
+    outputs: Affine | None = None
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def to(self, device: torch.device | str) -> "FieldModel":
+        """Move every part to a device."""
+        for part in (self.predictor, self.field, self.inputs, self.outputs):
+            if part is not None:
+                part.to(device)
+        self.device = torch.device(device)
+        return self
+
+    @torch.no_grad()
+    def theta(self, z: Tensor) -> Tensor:
+        """Return θ(z) of shape (..., D) at raw descriptors of shape (..., d)."""
+        return self.field(self.scaler(z.to(self.device, torch.float32)))
+
+    @torch.no_grad()
+    def domain_outputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Return outputs (b, n, o) for n samples of each of b domains: logits, or targets on their raw scale."""
+        x = x.to(self.device)
+        if self.inputs is not None:
+            x = self.inputs(x)
+        answer = self.predictor(self.theta(z).to(x.dtype), x)
+        return answer if self.outputs is None else self.outputs.inverse(answer)
+
+    @torch.no_grad()
+    def row_outputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Return outputs (M, o) for M rows with a raw descriptor each; rows with equal z share one θ.
+
+        Heads run in double precision, so that an answer does not depend on which rows were asked together.
+        """
+        if len(x) != len(z):
+            raise DataError(f"There are {len(x)} rows of inputs but {len(z)} descriptors: give one z per row.")
+        distinct, group = torch.unique(z, dim=0, return_inverse=True) if z.shape[1] else (z[:1], torch.zeros(len(z)))
+        group = group.long()
+        theta = self.theta(distinct).double()
+        answers = x.new_empty(len(x), self.recipe.num_outputs, dtype=torch.float64, device=self.device)
+        for groups, rows in _rectangles(group, len(distinct)):
+            part = x[rows].to(self.device)
+            part = part.double() if self.inputs is None else self.inputs(part.double())
+            features = self.predictor.features(part.to(theta.dtype if self._plain else torch.float32)).double()
+            answers[rows.to(self.device)] = self.predictor.head(theta[groups.to(self.device)], features)
+        return answers if self.outputs is None else self.outputs.inverse(answers)
+
+    @property
+    def _plain(self) -> bool:
+        return isinstance(self.predictor.backbone, nn.Identity)
+
+    def model_at(self, z: Tensor) -> nn.Module:
+        """Return an ordinary module for one raw descriptor of shape (d,): raw inputs in, logits or raw targets out."""
+        if z.shape != (len(self.recipe.descriptors),):
+            raise DataError(
+                f"model_at takes one descriptor with {len(self.recipe.descriptors)} numbers "
+                f"({', '.join(self.recipe.descriptors)}), but got shape {tuple(z.shape)}."
+            )
+        return ModelAt(self.predictor.module(self.theta(z)), self.inputs, self.outputs, self.squeezed)
+
+    @property
+    def squeezed(self) -> bool:
+        """Whether answers drop their last axis: regression of a one-dimensional target."""
+        return self.classes is None and self.recipe.single_target
+
+    def relevance(self) -> dict[str, float]:
+        """Return descriptor name → how much it moves θ, relative to the strongest, in [0, 1].
+
+        Until a metric is learned this is the mean of ‖∂θ/∂z_k‖ at the training domains, gates included, with every
+        descriptor scaled to its training range.
+        """
+        if not self.recipe.descriptors:
+            return {}
+        strength = self.field.sensitivity(self.trust.anchors.to(self.device))
+        largest = float(strength.max())
+        shares = (strength / largest if largest > 0 else strength).tolist()
+        return dict(zip(self.recipe.descriptors, shares, strict=True))
+
+
+class ModelAt(nn.Module):
+    """The model of one descriptor: standardise, backbone, head, and back to the raw scale."""
+
+    def __init__(self, network: nn.Module, inputs: Affine | None, outputs: Affine | None, squeeze: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.inputs = None if inputs is None else Affine(inputs.shift.clone(), inputs.scale.clone())
+        self.outputs = None if outputs is None else Affine(outputs.shift.clone(), outputs.scale.clone())
+        self.squeeze = squeeze
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits (n, classes), or targets (n,) or (n, t) on their raw scale."""
+        answer = self.network(x if self.inputs is None else self.inputs(x))
+        if self.outputs is not None:
+            answer = self.outputs.inverse(answer)
+        return answer[:, 0] if self.squeeze else answer
+
+
+def _rectangles(group: Tensor, num_groups: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield (groups (b,), rows (b, n)) that cover all rows, groups of like size together; padding repeats a row."""
+    group = group.cpu()
+    sizes = torch.bincount(group, minlength=num_groups)
+    order = torch.argsort(group, stable=True)
+    starts = sizes.cumsum(0) - sizes
+    by_size = torch.argsort(sizes, stable=True)
+    position = 0
+    while position < num_groups:
+        # Groups come in rising size: grow the rectangle while it holds less than half padding and fits the budget.
+        smallest = int(sizes[by_size[position]])
+        limit = torch.searchsorted(sizes[by_size], 2 * smallest, right=True)
+        count = min(int(limit) - position, max(1, CELLS // (2 * smallest)))
+        groups = by_size[position : position + count]
+        longest = sizes[groups].max()
+        within = torch.minimum(torch.arange(int(longest))[None], sizes[groups][:, None] - 1)
+        yield groups, order[starts[groups][:, None] + within]
+        position += count

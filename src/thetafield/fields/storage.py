@@ -1,0 +1,140 @@
+"""A saved field: a folder with safetensors and JSON, checked on loading, never a pickle."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from thetafield import __version__
+from thetafield.data.descriptors import DescriptorScaler
+from thetafield.errors import FormatError
+from thetafield.fields import constant, modulated, table, transported  # noqa: F401  (a stored kind is found by name)
+from thetafield.fields.base import FIELDS
+from thetafield.fields.model import Affine, FieldModel, Recipe
+from thetafield.files import write_folder
+from thetafield.geometry.trust import Trust
+from thetafield.predictors.base import PREDICTORS
+
+FORMAT = 1
+DESCRIPTION, TENSORS = "field.json", "field.safetensors"
+
+
+def save_model(model: FieldModel, path: Path) -> None:
+    """Write `model` into the folder `path`, whole or not at all."""
+    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()})
+    description = {
+        "format": FORMAT,
+        "thetafield": __version__,
+        "recipe": asdict(model.recipe),
+        "field": {"kind": model.field.kind, "config": model.field.config},
+        "classes": _labels_to_json(model.classes),
+        "reach": model.trust.reach,
+        "standardised": {"inputs": model.inputs is not None, "outputs": model.outputs is not None},
+    }
+    description = json.loads(json.dumps(description))  # tuples become lists now, so that the checksum is stable
+    description["checksum"] = _checksum(description, content)
+
+    def fill(folder: Path) -> None:
+        (folder / DESCRIPTION).write_text(json.dumps(description, indent=2, sort_keys=True) + "\n")
+        (folder / TENSORS).write_bytes(content)
+
+    write_folder(Path(path), fill)
+
+
+def load_model(path: Path) -> FieldModel:
+    """Read a folder written by :func:`save_model`.
+
+    Raises:
+        FormatError: The folder is missing a file, damaged, altered, or of a newer format.
+    """
+    path = Path(path)
+    for name in (DESCRIPTION, TENSORS):
+        if not (path / name).is_file():
+            raise FormatError(f"{path} is not a saved field: it has no {name}.")
+    content = (path / TENSORS).read_bytes()
+    try:
+        description = json.loads((path / DESCRIPTION).read_text())
+        version = description["format"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise FormatError(f"{path / DESCRIPTION} is damaged: it is not the JSON that a saved field has.") from None
+    if version != FORMAT:
+        raise FormatError(
+            f"{path} has format {version!r}, but thetafield {__version__} reads format {FORMAT}: update thetafield."
+        )
+    if description.get("checksum") != _checksum(description, content):
+        raise FormatError(f"{path} was altered or truncated after it was saved: its checksum does not match.")
+    return _build(description, load(content))
+
+
+def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldModel:
+    fields = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in description["recipe"].items()
+    }
+    recipe = Recipe(**fields)
+    predictor = PREDICTORS[recipe.predictor](recipe.input_shape, recipe.num_outputs, **recipe.predictor_options)
+    field = FIELDS[description["field"]["kind"]](**description["field"]["config"])
+
+    def part(name: str) -> dict[str, Tensor]:
+        return {key.partition("/")[2]: value for key, value in tensors.items() if key.startswith(f"{name}/")}
+
+    predictor.load_state_dict(part("predictor"))
+    field.load_state_dict(part("field"))
+    affines = {name: Affine(**part(name)) if used else None for name, used in description["standardised"].items()}
+    return FieldModel(
+        recipe=recipe,
+        predictor=predictor.eval(),
+        field=field.eval(),
+        scaler=DescriptorScaler(**part("scaler")),
+        trust=Trust(part("trust")["anchors"], description["reach"]),
+        classes=_labels_from_json(description["classes"]),
+        inputs=affines["inputs"],
+        outputs=affines["outputs"],
+    )
+
+
+def _tensors(model: FieldModel) -> dict[str, Tensor]:
+    groups: dict[str, dict[str, Tensor]] = {
+        "predictor": model.predictor.state_dict(),
+        "field": model.field.state_dict(),
+        "scaler": {"low": model.scaler.low, "high": model.scaler.high},
+        "trust": {"anchors": model.trust.anchors},
+        "inputs": {} if model.inputs is None else model.inputs.state_dict(),
+        "outputs": {} if model.outputs is None else model.outputs.state_dict(),
+    }
+    # Copies: safetensors refuses tensors that share memory, as scaler and anchors may.
+    return {f"{group}/{name}": t.clone() for group, content in groups.items() for name, t in content.items()}
+
+
+def _checksum(description: dict[str, Any], content: bytes) -> str:
+    rest = {key: value for key, value in description.items() if key != "checksum"}
+    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
+    digest.update(content)
+    return digest.hexdigest()
+
+
+def _labels_to_json(classes: np.ndarray | None) -> dict[str, Any] | None:
+    if classes is None:
+        return None
+    values = classes.tolist()
+    if not all(isinstance(value, str | int | float | bool) for value in values):
+        raise FormatError(f"Only text, number and Boolean labels can be saved, but the labels are {values[:3]!r} ….")
+    return {"dtype": "object" if classes.dtype == object else classes.dtype.str, "values": values}
+
+
+def _labels_from_json(stored: dict[str, Any] | None) -> np.ndarray | None:
+    return None if stored is None else np.array(stored["values"], dtype=np.dtype(stored["dtype"]))
+
+
+def tensor_digest(tensors: list[Tensor]) -> str:
+    """Return a digest of tensors' values: the data part of a run's fingerprint."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str((tuple(tensor.shape), str(tensor.dtype))).encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

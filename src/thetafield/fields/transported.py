@@ -1,0 +1,98 @@
+"""The transported field: parameters carried from the nearest training domain by a learned transport."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from thetafield.fields.base import ParameterField
+from thetafield.geometry.atlas import nearest
+from thetafield.geometry.coder import WIDTHS, Coder
+from thetafield.geometry.laws import ParameterTransport
+from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
+
+CHUNK = 8192  # descriptors carried at once: bounds the memory of their generators
+
+
+class TransportedField(ParameterField):
+    """θ(z) = decode(T(encode(θ_i), z_i, z)) with z_i the nearest training descriptor.
+
+    Args:
+        descriptor_dim: d.
+        theta_dim: D.
+        num_anchors: N.
+        latent_dim: m.
+        widths: Hidden widths of the coder.
+        transport: "lie", "plain" or "linear".
+        gate: Whether a gate modulates the descriptors.
+        num_generators: r; None takes one per descriptor coordinate. Read by the Lie transport only.
+        hidden: Width of the field network.
+        generators: "field", "constant" or "commuting". Read by the Lie transport only.
+    """
+
+    kind = "transported"
+    anchors: Tensor
+
+    def __init__(
+        self,
+        descriptor_dim: int,
+        theta_dim: int,
+        num_anchors: int,
+        latent_dim: int = 32,
+        widths: tuple[int, ...] = WIDTHS,
+        transport: str = "lie",
+        gate: bool = True,
+        num_generators: int | None = None,
+        hidden: int = 128,
+        generators: str = "field",
+    ) -> None:
+        super().__init__(descriptor_dim, theta_dim)
+        self._config = {
+            "descriptor_dim": descriptor_dim,
+            "theta_dim": theta_dim,
+            "num_anchors": num_anchors,
+            "latent_dim": latent_dim,
+            "widths": list(widths),
+            "transport": transport,
+            "gate": gate,
+            "num_generators": num_generators,
+            "hidden": hidden,
+            "generators": generators,
+        }
+        self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
+        self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
+        self.coder = Coder(theta_dim, latent_dim, tuple(widths))
+        self.transport: Transport
+        if transport == "lie":
+            self.transport = LieTransport(
+                descriptor_dim,
+                latent_dim,
+                gate=gate,
+                num_generators=num_generators,
+                hidden=hidden,
+                generators=generators,
+            )
+        else:
+            ablation = PlainTransport if transport == "plain" else LinearTransport
+            self.transport = ablation(descriptor_dim, latent_dim, gate=gate, hidden=hidden)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The constructor arguments."""
+        return dict(self._config)
+
+    @property
+    def operator(self) -> ParameterTransport:
+        """The transport at θ level, for the laws."""
+        return ParameterTransport(self.coder, self.transport)
+
+    def thetas(self, z: Tensor) -> Tensor:
+        """Carry the nearest anchor's latent to each descriptor and decode it."""
+        latents = self.coder.encode(self.theta)
+        pieces = []
+        for part in z.split(CHUNK):
+            _, index = nearest(part, self.anchors)
+            anchor = index[:, 0]
+            latent = self.transport(latents[anchor], self.anchors[anchor], part[:, None])[:, 0]
+            pieces.append(self.coder.decode(latent))
+        return torch.cat(pieces) if pieces else z.new_zeros(0, self.theta_dim)

@@ -1,0 +1,55 @@
+"""Whole or not at all: files and folders that a reader never sees half-written."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write `content` beside `path`, flush it to the disk, then put it in place in one move."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    with temporary.open("wb") as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    temporary.replace(path)
+    _sync_folder(path.parent)
+
+
+def write_json(path: Path, content: Any) -> None:  # noqa: ANN401
+    """Write JSON whole, with sorted keys and no NaN."""
+    write_whole(path, (json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n").encode())
+
+
+def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
+    """Let `fill` write into a fresh folder beside `path`, then put it in place, replacing an older one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        fill(temporary)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    if path.exists():
+        old = path.with_name(f".{path.name}.old")
+        shutil.rmtree(old, ignore_errors=True)
+        path.replace(old)
+        temporary.replace(path)
+        shutil.rmtree(old)
+    else:
+        temporary.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Geometry of the parameter manifold: exponentials, generators, gate, transports, charts, laws, trust."""

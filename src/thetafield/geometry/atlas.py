@@ -1,0 +1,70 @@
+"""Charts: which training domains lie near which, as an edge list (Eq. 8 of the paper)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from thetafield.errors import DataError
+from thetafield.typing import Descriptors, Edges, Indices, Neighbours
+
+CELLS = 2**24  # distances held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Charts:
+    """The neighbourhood of every anchor: itself first, then its k nearest, so that the identity is trained too.
+
+    Args:
+        neighbours: Domain indices, shape (N, k + 1); column 0 is the anchor.
+    """
+
+    neighbours: Neighbours
+
+    @property
+    def edges(self) -> Edges:
+        """The same charts as pairs (source, target), shape (2, E)."""
+        source = torch.arange(len(self.neighbours), device=self.neighbours.device)
+        return torch.stack([source.repeat_interleave(self.neighbours.shape[1]), self.neighbours.flatten()])
+
+
+def nearest(query: Descriptors, anchors: Descriptors, count: int = 1) -> tuple[Tensor, Tensor]:
+    """Return (distances, indices) of the `count` nearest anchors of each query, shape (b, count), nearest first.
+
+    Distances are formed in pieces, so that memory stays bounded.
+    """
+    rows = max(1, CELLS // max(1, len(anchors)))
+    # The exact form of the distance: the quick one by a matrix product loses digits for close points.
+    pieces = [torch.cdist(part, anchors, compute_mode="donot_use_mm_for_euclid_dist") for part in query.split(rows)]
+    found = [piece.topk(count, dim=1, largest=False) for piece in pieces]
+    return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])
+
+
+def knn_charts(z: Descriptors, num_neighbours: int) -> Charts:
+    """Return the charts of k nearest neighbours in Euclidean distance, each anchor itself included.
+
+    Example:
+        >>> knn_charts(torch.tensor([[0.0], [1.0], [3.0]]), 1).neighbours.tolist()
+        [[0, 1], [1, 0], [2, 1]]
+    """
+    if num_neighbours >= len(z):
+        raise DataError(
+            f"Charts of {num_neighbours} neighbours need at least {num_neighbours + 1} training domains, but there are "
+            f"{len(z)}: lower the option neighbours to {len(z) - 1} or fewer."
+        )
+    _, index = nearest(z, z, num_neighbours + 1)
+    anchor = torch.arange(len(z), device=z.device)[:, None]
+    # Another domain with the same descriptor may sort before the anchor: put the anchor in front, keep the order.
+    is_anchor = index == anchor
+    is_anchor[:, -1] |= ~is_anchor.any(1)
+    order = torch.sort((~is_anchor).int(), dim=1, stable=True).indices
+    neighbours = index.gather(1, order)
+    neighbours[:, 0] = anchor[:, 0]
+    return Charts(neighbours)
+
+
+def random_charts(num_domains: int, num_neighbours: int, anchors: Indices, generator: torch.Generator) -> Neighbours:
+    """Return neighbours drawn from all domains, each anchor itself first: transport without charts."""
+    scores = torch.rand((len(anchors), num_domains), generator=generator)
+    scores[torch.arange(len(anchors)), anchors.cpu()] = 2.0
+    return scores.topk(num_neighbours + 1, dim=1).indices

@@ -1,0 +1,114 @@
+"""How well a transport obeys the group laws, at θ level (as in the paper) and in latent space."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from thetafield.geometry.coder import Coder
+from thetafield.geometry.transport import Transport
+from thetafield.typing import Descriptors, Latents, Thetas
+
+CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Mean cosine (in %) between parameters that a law says are equal, and mean relative latent defect (in %)."""
+
+    identity: float
+    associativity: float
+    invertibility: float
+    identity_defect: float
+    associativity_defect: float
+    invertibility_defect: float
+    num_pairs: int
+    num_triplets: int
+
+
+class ParameterTransport:
+    """T: Θ × Z × Z → Θ, decode(T(encode(θ), z_i, z_j)), and its latent part alone."""
+
+    def __init__(self, coder: Coder, transport: Transport) -> None:
+        self.coder = coder
+        self.transport = transport
+
+    def latent(self, latent: Latents, source: Descriptors, target: Descriptors) -> Latents:
+        """Carry latents from source to target, pair by pair."""
+        return self.transport(latent, source, target[:, None])[:, 0]
+
+    def theta(self, theta: Thetas, source: Descriptors, target: Descriptors) -> Thetas:
+        """Carry parameters from source to target, pair by pair."""
+        return self.coder.decode(self.latent(self.coder.encode(theta), source, target))
+
+
+@torch.no_grad()
+def check_laws(
+    operator: ParameterTransport,
+    thetas: Thetas,
+    z: Descriptors,
+    num_triplets: int,
+    generator: torch.Generator,
+) -> Laws:
+    """Measure the laws over *all* pairs of descriptors and a sample of triplets.
+
+    Args:
+        operator: The transport at θ level.
+        thetas: θ(z) at each descriptor.
+        z: The descriptors, usually of test domains.
+        num_triplets: Number of triplets to draw.
+        generator: Source of the triplets, on the CPU.
+    """
+    count = len(z)
+    latents = operator.coder.encode(thetas)
+    pairs = torch.cartesian_prod(torch.arange(count), torch.arange(count)).to(z.device)
+    triplets = torch.randint(count, (num_triplets, 3), generator=generator).to(z.device)
+
+    def identity(index: Tensor) -> tuple[Tensor, Tensor]:
+        i = index[:, 0]
+        same = operator.theta(thetas[i], z[i], z[i])
+        return _cosine(thetas[i], same), _defect(operator.latent(latents[i], z[i], z[i]), latents[i])
+
+    def inverse(index: Tensor) -> tuple[Tensor, Tensor]:
+        i, j = index.unbind(1)
+        back = operator.theta(operator.theta(thetas[i], z[i], z[j]), z[j], z[i])
+        latent = operator.latent(operator.latent(latents[i], z[i], z[j]), z[j], z[i])
+        return _cosine(thetas[i], back), _defect(latent, latents[i])
+
+    def composition(index: Tensor) -> tuple[Tensor, Tensor]:
+        i, j, k = index.unbind(1)
+        stepwise = operator.theta(operator.theta(thetas[i], z[i], z[j]), z[j], z[k])
+        direct = operator.theta(thetas[i], z[i], z[k])
+        latent_direct = operator.latent(latents[i], z[i], z[k])
+        latent = operator.latent(operator.latent(latents[i], z[i], z[j]), z[j], z[k])
+        return _cosine(stepwise, direct), _defect(latent, latent_direct)
+
+    same = _mean(identity, torch.arange(count, device=z.device)[:, None])
+    round_trip = _mean(inverse, pairs)
+    composed = _mean(composition, triplets)
+    return Laws(
+        identity=same[0],
+        associativity=composed[0],
+        invertibility=round_trip[0],
+        identity_defect=same[1],
+        associativity_defect=composed[1],
+        invertibility_defect=round_trip[1],
+        num_pairs=len(pairs),
+        num_triplets=num_triplets,
+    )
+
+
+def _mean(law: Callable[[Tensor], tuple[Tensor, Tensor]], index: Tensor) -> tuple[float, float]:
+    """Average cosine and defect over `index` in pieces, in per cent."""
+    pieces = [law(part) for part in index.split(CHUNK)]
+    cosine, defect = (torch.cat(column) for column in zip(*pieces, strict=True))
+    return 100 * float(cosine.mean()), 100 * float(defect.mean())
+
+
+def _cosine(a: Tensor, b: Tensor) -> Tensor:
+    return torch.cosine_similarity(a, b, dim=-1)
+
+
+def _defect(got: Tensor, expected: Tensor) -> Tensor:
+    return (got - expected).norm(dim=-1) / expected.norm(dim=-1)

@@ -1,0 +1,131 @@
+"""Transport operators T(e, z_source, z_target): Lie, and the two ablations without its structure."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from thetafield.geometry.expm import TaylorPlan, expm_action, norm_bound
+from thetafield.geometry.gate import Gate
+from thetafield.geometry.generators import CoefficientNet, make_generators
+from thetafield.typing import Descriptors, Latents, Targets, TransportedLatents
+
+
+class Transport(nn.Module, ABC):
+    """Carries the latent of a source domain to the k targets of its chart, all at once.
+
+    Args:
+        descriptor_dim: d.
+        latent_dim: m.
+        gate: Whether a :class:`Gate` modulates the descriptors first (Eq. 7).
+    """
+
+    def __init__(self, descriptor_dim: int, latent_dim: int, gate: bool) -> None:
+        super().__init__()
+        self.descriptor_dim = descriptor_dim
+        self.latent_dim = latent_dim
+        self.gate = Gate(descriptor_dim) if gate else None
+
+    def gated(self, source: Descriptors, target: Targets) -> tuple[Tensor, Tensor]:
+        """Return both ends under the gate of the source."""
+        if self.gate is None:
+            return source, target
+        mask = self.gate(source)
+        return source * mask, target * mask[:, None]
+
+    def calibrate(self, source: Descriptors, target: Targets) -> None:  # noqa: B027
+        """Fix the amount of work of a step from the pairs it will meet, so that a step reads nothing back."""
+
+    @abstractmethod
+    def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
+        """Return ê(z_target) for every source and each of its targets."""
+
+
+class LieTransport(Transport):
+    """e(z_j) = ∏ₖ exp(cₖ(z_j − z_i) · Vᵏ(z_i)) · e(z_i), the exponential of coordinate 1 acting first (Eq. 6).
+
+    Args:
+        descriptor_dim: d.
+        latent_dim: m.
+        gate: Whether a gate modulates the descriptors first.
+        num_generators: r; None takes one per descriptor coordinate.
+        hidden: Width of the field network.
+        generators: "field" (z-dependent, the paper's), "constant" or "commuting".
+
+    Example:
+        >>> transport = LieTransport(2, 4, gate=True)
+        >>> latent, source = torch.randn(3, 4), torch.rand(3, 2)
+        >>> bool((transport(latent, source, source[:, None]) == latent[:, None]).all())  # identity is exact
+        True
+    """
+
+    def __init__(
+        self,
+        descriptor_dim: int,
+        latent_dim: int,
+        *,
+        gate: bool = True,
+        num_generators: int | None = None,
+        hidden: int = 128,
+        generators: str = "field",
+    ) -> None:
+        super().__init__(descriptor_dim, latent_dim, gate)
+        count = num_generators or descriptor_dim
+        self.generators = make_generators(generators, descriptor_dim, latent_dim, count, hidden)
+        self.coefficients = CoefficientNet(descriptor_dim, count)
+        self.plan: TaylorPlan | None = None
+
+    def algebra(self, source: Descriptors, target: Targets) -> tuple[Tensor, Tensor]:
+        """Return the generators (b, r, m, m) at the gated source and the scalars (b, k, r) of each target."""
+        source, target = self.gated(source, target)
+        return self.generators(source), self.coefficients(target - source[:, None])
+
+    @torch.no_grad()
+    def calibrate(self, source: Descriptors, target: Targets) -> None:
+        """Choose the Taylor plan for twice the norm met on these pairs: room for the growth of one epoch."""
+        generators, scalars = self.algebra(source, target)
+        bound = float(norm_bound(generators, scalars.mT))
+        self.plan = TaylorPlan.for_norm(max(2 * bound, 1.0), generators.dtype)
+
+    def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
+        """Return ê(z_target); in training mode by the calibrated plan, otherwise with the norm measured anew."""
+        generators, scalars = self.algebra(source, target)
+        plan = self.plan if self.training else None
+        columns = latent[:, :, None].expand(-1, -1, target.shape[1])
+        for k in range(generators.shape[1]):
+            columns = expm_action(generators[:, k], columns, scalars[:, :, k], plan)
+        return columns.mT
+
+
+class PlainTransport(Transport):
+    """T-Plain: an MLP maps (z_i, z_j, e_i) to e_j, with neither geometric nor algebraic structure."""
+
+    def __init__(self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128) -> None:
+        super().__init__(descriptor_dim, latent_dim, gate)
+        self.net = nn.Sequential(
+            nn.Linear(2 * descriptor_dim + latent_dim, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, latent_dim),
+        )
+
+    def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
+        """Return the MLP's answer for every source and target."""
+        source, target = self.gated(source, target)
+        repeated = torch.cat([source, latent], -1)[:, None].expand(-1, target.shape[1], -1)
+        return self.net(torch.cat([repeated, target], -1))
+
+
+class LinearTransport(Transport):
+    """T-noLie: Δz feeds the field network, whose raw matrix acts on e_i without the exponential."""
+
+    def __init__(self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128) -> None:
+        super().__init__(descriptor_dim, latent_dim, gate)
+        self.net = nn.Sequential(nn.Linear(descriptor_dim, hidden), nn.ReLU(), nn.Linear(hidden, latent_dim**2))
+
+    def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
+        """Return A(Δz)·e for every source and target."""
+        source, target = self.gated(source, target)
+        matrix = self.net(target - source[:, None]).unflatten(-1, (self.latent_dim, self.latent_dim))
+        return torch.einsum("bkij,bj->bki", matrix, latent)

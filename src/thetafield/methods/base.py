@@ -1,0 +1,196 @@
+"""What a method is: modules, phases of losses, and the field that comes out. It owns no optimiser and no test data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from thetafield.data.domains import DomainBatch, DomainSet
+from thetafield.errors import NeedError
+from thetafield.fields.base import ParameterField
+from thetafield.predictors.base import Predictor
+from thetafield.registry import Registry
+from thetafield.streams import torch_stream
+from thetafield.typing import Outputs, Risks
+
+Loss = Literal["cross_entropy", "absolute_error", "squared_error"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything a method may know: the training side only.
+
+    Args:
+        domains: Training domains with scaled descriptors, on the device of training.
+        predictor: The template g(x; θ).
+        loss: Loss of a sample.
+        seed: Root seed of all draws.
+    """
+
+    domains: DomainSet
+    predictor: Predictor
+    loss: Loss
+    seed: int
+
+    def risks(self, outputs: Outputs, batch: DomainBatch) -> Risks:
+        """Return R_e, the weighted mean loss of each domain in the batch."""
+        if self.loss == "cross_entropy":
+            each = nn.functional.cross_entropy(outputs.flatten(0, 1), batch.y.flatten(), reduction="none")
+            each = each.view_as(batch.weight)
+        else:
+            difference = outputs - batch.y
+            each = (difference.abs() if self.loss == "absolute_error" else difference.square()).mean(-1)
+        return (each * batch.weight).sum(1)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Factor of the learning rate over training progress in [0, 1].
+
+    Args:
+        kind: "constant", or "cosine" to fall to zero.
+        warmup: Share of training over which the factor first rises linearly.
+
+    Example:
+        >>> Schedule("cosine", warmup=0.0)(0.5)
+        0.5
+    """
+
+    kind: Literal["constant", "cosine"] = "constant"
+    warmup: float = 0.0
+
+    def __call__(self, progress: float) -> float:
+        """Return the factor at `progress`."""
+        rise = min(1.0, progress / self.warmup) if self.warmup > 0 else 1.0
+        if self.kind == "constant":
+            return rise
+        # Half a cosine wave; the tensor function keeps the value the same on every platform's libm.
+        return rise * 0.5 * (1 + float(torch.cos(torch.tensor(torch.pi * progress, dtype=torch.float64))))
+
+
+def _nothing() -> None:
+    """Begin a phase with what the last one left."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of training with one loss and one set of trained parameters.
+
+    Args:
+        name: How it is called in progress, history and messages.
+        epochs: Number of epochs.
+        steps_per_epoch: Number of batches an epoch yields.
+        batches: Yields the batches of an epoch; a function of the epoch and the seed alone, so that a run resumes.
+        loss: Terms of the loss of a batch by name; the sum is minimised.
+        parameters: What is trained.
+        lr: Adam's step size.
+        weight_decay: L2 coefficient inside Adam.
+        schedule: Factor of the step size.
+        keep: "last" keeps the final parameters, "best" those after the epoch with the lowest training loss.
+        begin: Called once before the first epoch.
+    """
+
+    name: str
+    epochs: int
+    steps_per_epoch: int
+    batches: Callable[[int], Iterator[Any]]
+    loss: Callable[[Any], dict[str, Tensor]]
+    parameters: list[nn.Parameter]
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: Schedule = Schedule()
+    keep: Literal["last", "best"] = "last"
+    begin: Callable[[], None] = _nothing
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method needs of the data; where a need is not met a table says N/A."""
+
+    descriptor: bool = False
+    ordered: bool = False
+    classification: bool = False
+    min_domains: int = 1
+
+
+class Method(nn.Module, ABC):
+    """A way to learn a parameter field. The keyword-only constructor arguments are its options.
+
+    Args:
+        problem: The training side.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    reference: ClassVar[str]
+    needs: ClassVar[Needs] = Needs()
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+        self.predictor = problem.predictor
+
+    def sampled_phase(
+        self,
+        name: str,
+        steps: int,
+        samples: int,
+        loss: Callable[[DomainBatch], dict[str, Tensor]],
+        parameters: list[nn.Parameter],
+        lr: float,
+        weight_decay: float,
+        begin: Callable[[], None] = _nothing,
+    ) -> Phase:
+        """Return a phase of `steps` batches, each with `samples` samples of every domain, under a cosine schedule."""
+        epochs = max(1, round(steps / 100))
+        steps_per_epoch = -(-steps // epochs)
+        domains, seed = self.problem.domains, self.problem.seed
+        index = torch.arange(len(domains), device=domains.z.device)
+
+        def batches(epoch: int) -> Iterator[DomainBatch]:
+            for step in range(steps_per_epoch):
+                stream = torch_stream(seed, "samples", name, epoch, step, device=index.device)
+                yield domains.draw(index, samples, stream)
+
+        return Phase(
+            name=name,
+            epochs=epochs,
+            steps_per_epoch=steps_per_epoch,
+            batches=batches,
+            loss=loss,
+            parameters=parameters,
+            lr=lr,
+            weight_decay=weight_decay,
+            schedule=Schedule("cosine"),
+            begin=begin,
+        )
+
+    @abstractmethod
+    def phases(self) -> list[Phase]:
+        """Return the phases of training in order."""
+
+    @abstractmethod
+    def field(self) -> ParameterField:
+        """Return θ(z) as learned so far."""
+
+    @classmethod
+    def check_needs(cls, domains: DomainSet, ordered: bool = False) -> None:
+        """Raise a sentence where the training domains lack what the method needs."""
+        width = domains.z.shape[1]
+        if cls.needs.descriptor and not width:
+            raise NeedError(f"{cls.title} needs descriptors z, but none were given: pass z, or use method 'erm'.")
+        if cls.needs.ordered and not (ordered and width == 1):
+            names = ", ".join(domains.descriptors)
+            raise NeedError(f"{cls.title} needs one ordered descriptor coordinate, but there are {width}: {names}.")
+        if cls.needs.classification and not domains.classification:
+            raise NeedError(f"{cls.title} needs classes, but the target is a number.")
+        if len(domains) < cls.needs.min_domains:
+            raise NeedError(
+                f"{cls.title} needs at least {cls.needs.min_domains} training domains, but got {len(domains)}."
+            )
+
+
+METHODS: Registry[type[Method]] = Registry("method", "thetafield.methods")

@@ -1,0 +1,61 @@
+"""ERM-D: one model that also reads the descriptor."""
+
+from torch import Tensor
+
+from thetafield.data.domains import DomainBatch
+from thetafield.fields.modulated import ModulatedField
+from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
+
+
+@METHODS.register("erm-d")
+class ERMD(Method):
+    """Pooled risk of a head whose input is widened by ψ(z), a shallow perceptron of the standardised descriptor.
+
+    Args:
+        problem: The training side.
+        steps: Number of batches.
+        samples: Samples drawn from each domain for a batch.
+        hidden: Widths of ψ. The paper says "a shallow MLP" and no more.
+        lr: Adam's step size, falling to zero by a cosine.
+        weight_decay: L2 coefficient.
+
+    Reference:
+        Cai et al., *Continuous Domain Generalization*, NeurIPS 2025, appendix A.2.
+    """
+
+    name = "erm-d"
+    title = "ERM-D"
+    reference = "Cai et al., 2025"
+    needs = Needs(descriptor=True)
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        steps: int = 2000,
+        samples: int = 64,
+        hidden: tuple[int, ...] = (32, 32),
+        lr: float = 1e-3,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(problem)
+        self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        z, bias = problem.domains.z, self.predictor.first_bias
+        self.learned = ModulatedField(z.shape[1], self.predictor.dim, (bias.start, bias.stop), hidden)
+        self.learned.theta.data.copy_(self.predictor.start)
+        self.learned.mean.copy_(z.mean(0))
+        self.learned.std.copy_(z.std(0, correction=0).clamp_min(1e-12) if len(z) > 1 else 1.0)
+
+    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
+        """Return the mean risk under θ(z)."""
+        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
+        return {"risk": self.problem.risks(outputs, batch).mean()}
+
+    def phases(self) -> list[Phase]:
+        """Return the one pooled phase."""
+        parameters = list(self.parameters())
+        return [self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)]
+
+    def field(self) -> ModulatedField:
+        """Return θ₀ with its first bias shifted by Wψ(z)."""
+        return self.learned

@@ -1,0 +1,129 @@
+"""Any module as a template whose parameters are one flat vector θ, run for many θ at once."""
+
+import copy
+from collections.abc import Callable, Mapping
+from math import prod
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from thetafield.errors import OptionError
+from thetafield.registry import Registry
+from thetafield.typing import Features, Outputs, Thetas
+
+
+class ParameterSpec:
+    """The bijection between a module's named parameters and one flat vector θ of length D.
+
+    Args:
+        module: The template.
+
+    Example:
+        >>> spec = ParameterSpec(nn.Linear(2, 3))
+        >>> spec.dim, spec.shapes
+        (9, {'weight': (3, 2), 'bias': (3,)})
+        >>> spec.views(torch.zeros(5, 9))["weight"].shape
+        torch.Size([5, 3, 2])
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
+        ends = torch.tensor([prod(shape) for shape in self.shapes.values()]).cumsum(0).tolist()
+        self.slices = {name: slice(a, b) for name, a, b in zip(self.shapes, [0, *ends], ends, strict=False)}
+        self.dim = ends[-1] if ends else 0
+
+    def flatten(self, parameters: Mapping[str, Tensor]) -> Tensor:
+        """Return θ of shape (..., D) from tensors of shape (..., *shape) by name."""
+        parts = [
+            parameters[name].reshape(*parameters[name].shape[: parameters[name].ndim - len(shape)], -1)
+            for name, shape in self.shapes.items()
+        ]
+        return torch.cat(parts, dim=-1)
+
+    def views(self, theta: Tensor) -> dict[str, Tensor]:
+        """Return views of θ of shape (..., D) as tensors of shape (..., *shape) by name."""
+        return {
+            name: theta[..., self.slices[name]].unflatten(-1, shape) if shape else theta[..., self.slices[name].start]
+            for name, shape in self.shapes.items()
+        }
+
+
+class Predictor(nn.Module):
+    """g(x; θ) = head_θ(backbone(x)): a shared backbone and a head whose parameters come from outside.
+
+    The head is kept as an empty template: only its values at construction survive, as the start of θ.
+
+    Args:
+        head: Any module without buffers; its parameters become θ.
+        backbone: Shared feature extractor, trained like any module; None feeds inputs straight to the head.
+
+    Example:
+        >>> predictor = Predictor(nn.Linear(2, 3))
+        >>> predictor(torch.zeros(4, predictor.dim), torch.ones(4, 10, 2)).shape
+        torch.Size([4, 10, 3])
+    """
+
+    start: Tensor
+
+    def __init__(self, head: nn.Module, backbone: nn.Module | None = None) -> None:
+        super().__init__()
+        if next(head.buffers(), None) is not None:
+            raise OptionError(
+                "A head must not have buffers (batch-norm statistics, for example), since it runs for many θ at once: "
+                "put such layers in the backbone, or use layer norm."
+            )
+        self.spec = ParameterSpec(head)
+        self.backbone = nn.Identity() if backbone is None else backbone
+        parameters = {name: p.detach() for name, p in head.named_parameters()}
+        self.register_buffer("start", self.spec.flatten(parameters).clone(), persistent=False)
+        # The template lives outside the module tree and holds no memory: θ is the only source of its values.
+        self._template = [copy.deepcopy(head).to("meta")]
+
+    @property
+    def dim(self) -> int:
+        """D, the number of head parameters."""
+        return self.spec.dim
+
+    def train(self, mode: bool = True) -> "Predictor":
+        """Set training mode of the backbone and of the template (dropout)."""
+        self._template[0].train(mode)
+        return super().train(mode)
+
+    def features(self, x: Features) -> Features:
+        """Run the backbone over b × n samples at once."""
+        if isinstance(self.backbone, nn.Identity):
+            return x
+        return self.backbone(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+
+    def head(self, theta: Thetas, features: Features) -> Outputs:
+        """Run one head per domain: the only place where heads are vectorised over θ."""
+        template = self._template[0]
+
+        def single(views: dict[str, Tensor], inputs: Tensor) -> Tensor:
+            return functional_call(template, views, (inputs,))
+
+        return vmap(single, randomness="different")(self.spec.views(theta), features)
+
+    def forward(self, theta: Thetas, x: Features) -> Outputs:
+        """Return g(x; θ) for b parameter vectors and b × n samples."""
+        return self.head(theta, self.features(x))
+
+    def module(self, theta: Tensor) -> nn.Module:
+        """Return an ordinary module with the parameters of one θ of shape (D,)."""
+        head = copy.deepcopy(self._template[0]).to_empty(device=theta.device)
+        head.load_state_dict({name: view.clone() for name, view in self.spec.views(theta.detach()).items()})
+        model = nn.Sequential(copy.deepcopy(self.backbone), head)
+        return model.to(theta.dtype).eval()
+
+    @property
+    def first_bias(self) -> slice:
+        """Where the bias of the head's first linear layer lies in θ: adding to it equals widening the head's input."""
+        layers = [(name, m) for name, m in self._template[0].named_modules() if isinstance(m, nn.Linear)]
+        if not layers or layers[0][1].bias is None:
+            raise OptionError("A modulated field needs a head that begins with a linear layer with a bias.")
+        name = layers[0][0]
+        return self.spec.slices[f"{name}.bias" if name else "bias"]
+
+
+PREDICTORS: Registry[Callable[..., Predictor]] = Registry("predictor", "thetafield.predictors")

@@ -1,0 +1,114 @@
+"""A run's whole state in one file, written whole or not at all: safetensors with JSON in its header."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from thetafield.errors import FormatError
+from thetafield.files import write_whole
+
+FORMAT = 1
+NAME = "checkpoint.safetensors"
+
+
+@dataclass
+class State:
+    """Where a run stands: after `epoch` epochs of phase number `phase`.
+
+    Args:
+        phase: Index of the phase.
+        epoch: Epochs of it that are done.
+        method: The method's tensors.
+        optimiser: Adam's tensors, by parameter number and name.
+        best: The kept parameters of the best epoch so far, if the phase keeps the best.
+        best_loss: Its training loss.
+        history: One record per epoch.
+        seconds: Training time so far.
+    """
+
+    phase: int = 0
+    epoch: int = 0
+    method: dict[str, Tensor] = field(default_factory=dict)
+    optimiser: dict[str, Tensor] = field(default_factory=dict)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_loss: float | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Checkpoint:
+    """The checkpoint file of one run.
+
+    Args:
+        folder: Where it lies.
+        fingerprint: What determines the run's result; a checkpoint of another run is refused.
+        every: Least seconds between two writes.
+    """
+
+    def __init__(self, folder: Path, fingerprint: dict[str, Any], every: float = 20.0) -> None:
+        self.path = Path(folder) / NAME
+        self.fingerprint = json.loads(json.dumps(fingerprint))
+        self.every = every
+
+    def write(self, state: State) -> None:
+        """Put the state on the disk."""
+        groups = {"method": state.method, "optimiser": state.optimiser, "best": state.best}
+        tensors = {
+            f"{group}/{name}": tensor.detach().cpu().contiguous()
+            for group, content in groups.items()
+            for name, tensor in content.items()
+        }
+        header = {
+            "format": FORMAT,
+            "fingerprint": self.fingerprint,
+            "phase": state.phase,
+            "epoch": state.epoch,
+            "best_loss": state.best_loss,
+            "history": state.history,
+            "seconds": state.seconds,
+        }
+        write_whole(self.path, save(tensors, {"thetafield": json.dumps(header)}))
+
+    def read(self, device: torch.device) -> State | None:
+        """Return the stored state, or None where there is no checkpoint yet."""
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, "pt", device=str(device)) as stored:
+                header = json.loads((stored.metadata() or {})["thetafield"])
+                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+            raise FormatError(
+                f"The checkpoint {self.path} cannot be read ({error}): delete it to start this run afresh."
+            ) from error
+        if header["format"] != FORMAT:
+            raise FormatError(
+                f"The checkpoint {self.path} has format {header['format']}, this version reads {FORMAT}: delete it."
+            )
+        for key in sorted(self.fingerprint.keys() | header["fingerprint"].keys()):
+            stored_value, value = header["fingerprint"].get(key), self.fingerprint.get(key)
+            if stored_value != value:
+                raise FormatError(
+                    f"The checkpoint {self.path} belongs to another run: its {key} is {stored_value!r}, this run's is "
+                    f"{value!r}. Use the same settings, another folder, or delete it."
+                )
+        groups: dict[str, dict[str, Tensor]] = {"method": {}, "optimiser": {}, "best": {}}
+        for name, tensor in tensors.items():
+            group, _, key = name.partition("/")
+            groups[group][key] = tensor
+        return State(
+            phase=header["phase"],
+            epoch=header["epoch"],
+            best_loss=header["best_loss"],
+            history=header["history"],
+            seconds=header["seconds"],
+            method=groups["method"],
+            optimiser=groups["optimiser"],
+            best=groups["best"],
+        )

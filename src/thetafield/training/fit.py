@@ -1,0 +1,172 @@
+"""The loop: phases, epochs, steps. The only owner of optimisers."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from thetafield.errors import DivergenceError
+from thetafield.methods.base import Method, Phase
+from thetafield.streams import seeded, stream_seed
+from thetafield.training.checkpoint import Checkpoint, State
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a display needs after an epoch."""
+
+    phase: str
+    epoch: int
+    epochs: int
+    done: int
+    total: int
+    loss: float
+
+
+Report = Callable[[Progress], None]
+
+
+def fit(method: Method, checkpoint: Checkpoint | None = None, report: Report | None = None) -> State:
+    """Train a method through its phases and return the final state with its history.
+
+    An epoch is the unit of everything but the step itself: losses are read from the device, checked, recorded and
+    checkpointed once per epoch. Every draw is a function of the seed and the counters, so a run that resumes from a
+    checkpoint goes through the same steps as one that was never stopped.
+
+    Args:
+        method: The method, on its device.
+        checkpoint: Where to keep the state; an existing checkpoint is resumed.
+        report: Called after every epoch.
+
+    Raises:
+        DivergenceError: A loss term stopped being finite; the last good checkpoint is kept.
+    """
+    phases = method.phases()
+    device = next(method.parameters()).device
+    resumed = checkpoint.read(device) if checkpoint else None
+    state = resumed or State()
+    if resumed:
+        method.load_state_dict(resumed.method)
+    loop = _Loop(method, phases, state, checkpoint, report)
+    method.train()
+    with seeded(method.problem.seed, "noise"):
+        for number in range(state.phase, len(phases)):
+            loop.run_phase(number, resumed if number == state.phase else None)
+    method.eval()
+    return state
+
+
+class _Loop:
+    """The state of a run in motion."""
+
+    def __init__(
+        self,
+        method: Method,
+        phases: list[Phase],
+        state: State,
+        checkpoint: Checkpoint | None,
+        report: Report | None,
+    ) -> None:
+        self.method, self.phases, self.state = method, phases, state
+        self.checkpoint, self.report = checkpoint, report
+        self.started = time.perf_counter() - state.seconds
+        self.last_write = time.perf_counter()
+
+    def run_phase(self, number: int, resumed: State | None) -> None:
+        """Run what is left of a phase and keep its last or its best parameters."""
+        phase, state = self.phases[number], self.state
+        optimiser = torch.optim.Adam(phase.parameters, lr=phase.lr, weight_decay=phase.weight_decay, fused=True)
+        if resumed:
+            _load_optimiser(optimiser, resumed.optimiser)
+        else:
+            phase.begin()
+            state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
+        for epoch in range(state.epoch, phase.epochs):
+            loss = self._epoch(phase, epoch, optimiser)
+            state.epoch = epoch + 1
+            if phase.keep == "best" and (state.best_loss is None or loss < state.best_loss):
+                state.best_loss = loss
+                state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
+            self._after_epoch(phase, optimiser, loss)
+        _check_parameters(phase)
+        if phase.keep == "best":
+            with torch.no_grad():
+                for i, parameter in enumerate(phase.parameters):
+                    parameter.copy_(state.best[str(i)])
+            state.best = {}
+
+    def _epoch(self, phase: Phase, epoch: int, optimiser: torch.optim.Adam) -> float:
+        """Run the steps of an epoch and return its mean loss."""
+        seed, total = self.method.problem.seed, phase.epochs * phase.steps_per_epoch
+        records: list[Tensor] = []
+        names: list[str] = []
+        for step, batch in enumerate(phase.batches(epoch)):
+            done = epoch * phase.steps_per_epoch + step
+            for group in optimiser.param_groups:
+                group["lr"] = phase.lr * phase.schedule((done + 1) / total)
+            torch.manual_seed(stream_seed(seed, "noise", phase.name, done))
+            terms = phase.loss(batch)
+            names = list(terms)
+            values = torch.stack(list(terms.values()))
+            optimiser.zero_grad(set_to_none=True)
+            values.sum().backward()
+            optimiser.step()
+            records.append(values.detach())
+        table = torch.stack(records).double().cpu()  # the one read-back of the epoch
+        self._check_losses(phase, epoch, names, table)
+        mean = table.mean(0)
+        record = {"phase": phase.name, "epoch": epoch + 1, "loss": float(mean.sum())}
+        self.state.history.append(record | dict(zip(names, mean.tolist(), strict=True)))
+        return record["loss"]
+
+    def _check_losses(self, phase: Phase, epoch: int, names: list[str], table: Tensor) -> None:
+        bad = ~torch.isfinite(table)
+        if bad.any():
+            step, term = bad.nonzero()[0].tolist()
+            kept = ""
+            if self.checkpoint and self.checkpoint.path.exists():
+                kept = f" The last good state is kept in {self.checkpoint.path}."
+            raise DivergenceError(
+                f"Training diverged in phase {phase.name!r}, step {epoch * phase.steps_per_epoch + step + 1}: the loss "
+                f"term {names[term]!r} is {float(table[step, term])}.{kept} Try a smaller lr, or scale the inputs."
+            )
+
+    def _after_epoch(self, phase: Phase, optimiser: torch.optim.Adam, loss: float) -> None:
+        state, now = self.state, time.perf_counter()
+        state.seconds = now - self.started
+        total = sum(p.epochs for p in self.phases)
+        done = sum(p.epochs for p in self.phases[: state.phase]) + state.epoch
+        if self.report:
+            self.report(Progress(phase.name, state.epoch, phase.epochs, done, total, loss))
+        if self.checkpoint and now - self.last_write >= self.checkpoint.every:
+            _check_parameters(phase)
+            state.method = self.method.state_dict()
+            state.optimiser = _optimiser_tensors(optimiser)
+            self.checkpoint.write(state)
+            self.last_write = time.perf_counter()
+
+
+def _check_parameters(phase: Phase) -> None:
+    """Refuse parameters that a last update made infinite: their loss has not been seen yet."""
+    finite = torch.stack([torch.isfinite(p).all() for p in phase.parameters]).all()
+    if not bool(finite):
+        raise DivergenceError(
+            f"Training diverged in phase {phase.name!r}: an update made parameters infinite. Try a smaller lr."
+        )
+
+
+def _optimiser_tensors(optimiser: torch.optim.Adam) -> dict[str, Tensor]:
+    content: dict[int, dict[str, Any]] = optimiser.state_dict()["state"]
+    return {f"{number}/{key}": value for number, entry in content.items() for key, value in entry.items()}
+
+
+def _load_optimiser(optimiser: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
+    content = optimiser.state_dict()
+    entries: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, key = name.partition("/")
+        entries.setdefault(int(number), {})[key] = tensor
+    optimiser.load_state_dict(content | {"state": entries})

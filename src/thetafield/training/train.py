@@ -1,0 +1,137 @@
+"""From training domains to a field model: scaling, predictor, problem, method, fit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from thetafield.data.descriptors import DescriptorScaler
+from thetafield.data.domains import DomainSet
+from thetafield.errors import OptionError
+from thetafield.fields.model import Affine, FieldModel, Recipe
+from thetafield.fields.storage import tensor_digest
+from thetafield.geometry.trust import Trust
+from thetafield.methods.base import METHODS, Loss, Problem
+from thetafield.options import checked
+from thetafield.predictors.base import PREDICTORS
+from thetafield.streams import seeded
+from thetafield.training.checkpoint import Checkpoint
+from thetafield.training.fit import Report, fit
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A field model with the record of its training."""
+
+    model: FieldModel
+    history: list[dict[str, Any]]
+    seconds: float
+
+
+def pick_device(name: str) -> torch.device:
+    """Return the device called auto, cpu or cuda (cuda:1, …)."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.split(":")[0] not in ("cpu", "cuda"):
+        raise OptionError(f"device is one of auto, cpu or cuda, but got {name!r}.")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise OptionError("device is 'cuda', but torch sees no GPU: use 'cpu' or 'auto'.")
+    return torch.device(name)
+
+
+def train_field(
+    domains: DomainSet,
+    method: str,
+    *,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
+    predictor: str = "mlp",
+    predictor_options: Mapping[str, Any] | None = None,
+    loss: Loss | None = None,
+    ordered: bool = False,
+    standardise: bool = False,
+    single_target: bool = True,
+    device: str = "auto",
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 20.0,
+    report: Report | None = None,
+) -> Trained:
+    """Learn the parameter field of training domains.
+
+    Args:
+        domains: Training domains with raw descriptors.
+        method: Registry name of the method.
+        seed: Root seed of the start, the batches and the noise.
+        options: The method's options.
+        predictor: Registry name of the predictor.
+        predictor_options: Its options.
+        loss: Loss of a sample; cross-entropy for classes and the absolute error for numbers by default.
+        ordered: Whether the only descriptor is an order such as time.
+        standardise: Whether inputs are standardised; regression targets always are.
+        single_target: Whether answers of a one-column regression are one-dimensional.
+        device: auto, cpu or cuda.
+        checkpoint: Folder of the checkpoint; an existing one is resumed.
+        checkpoint_every: Least seconds between two checkpoints.
+        report: Called after every epoch.
+    """
+    method_class = METHODS[method]
+    method_options = checked(method_class, options or {}, method)
+    build = PREDICTORS[predictor]
+    predictor_options = checked(build, predictor_options or {}, predictor)
+    method_class.check_needs(domains, ordered)
+    place = pick_device(device)
+    scaler = DescriptorScaler.fit(domains.z, domains.descriptors)
+    inputs = Affine.fit(domains.x) if standardise else None
+    outputs = None if domains.classification else Affine.fit(domains.y)
+    scaled = replace(
+        domains,
+        x=domains.x if inputs is None else inputs(domains.x),
+        y=domains.y if outputs is None else outputs(domains.y),
+        z=scaler(domains.z),
+    ).to(place)
+    loss = loss or ("cross_entropy" if domains.classification else "absolute_error")
+    input_shape = tuple(domains.x.shape[1:])
+    with seeded(seed, "start"):
+        template = build(input_shape, domains.num_outputs, **predictor_options).to(place)
+        learner = method_class(Problem(scaled, template, loss, seed), **method_options).to(place)
+    keeper = None
+    if checkpoint is not None:
+        fingerprint = {
+            "method": method,
+            "options": method_options,
+            "predictor": predictor,
+            "predictor options": predictor_options,
+            "loss": loss,
+            "seed": seed,
+            "device": place.type,
+            "torch": torch.__version__,
+            "training data": tensor_digest([scaled.x, scaled.y, scaled.z, scaled.offsets]),
+        }
+        keeper = Checkpoint(checkpoint, fingerprint, checkpoint_every)
+    state = fit(learner, keeper, report)
+    recipe = Recipe(
+        method=method,
+        options=method_options,
+        predictor=predictor,
+        predictor_options=predictor_options,
+        input_shape=input_shape,
+        num_outputs=domains.num_outputs,
+        loss=loss,
+        descriptors=domains.descriptors,
+        factors=domains.factors,
+        features=domains.features,
+        single_target=single_target,
+    )
+    model = FieldModel(
+        recipe=recipe,
+        predictor=learner.predictor.eval(),
+        field=learner.field().eval(),
+        scaler=scaler,
+        trust=Trust.fit(scaled.z.cpu()),
+        classes=domains.classes,
+        inputs=inputs,
+        outputs=outputs,
+    ).to(place)
+    return Trained(model, state.history, state.seconds)

@@ -1,0 +1,23 @@
+"""The shapes of the theory, named once.
+
+N domains, b domains in a batch, n samples per domain, d descriptor dim, D head parameters, m latent dim,
+r generators, k neighbours, E edges, o outputs, f features. Checked at run time in the tests only.
+"""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+Descriptors = Float[Tensor, "b d"]
+Targets = Float[Tensor, "b k d"]
+Latents = Float[Tensor, "b m"]
+TransportedLatents = Float[Tensor, "b k m"]
+Generators = Float[Tensor, "b r m m"]
+Coefficients = Float[Tensor, "b k r"]
+Thetas = Float[Tensor, "b D"]
+Risks = Float[Tensor, " b"]
+Outputs = Float[Tensor, "b n o"]
+Features = Float[Tensor, "b n *f"]
+Indices = Int[Tensor, " b"]
+Neighbours = Int[Tensor, "N k"]
+Edges = Int[Tensor, "2 E"]
+Mask = Bool[Tensor, "b n"]
