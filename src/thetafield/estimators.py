@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from thetafield.data.arrays import as_numbers
+from thetafield.data.arrays import as_numbers, column_names, to_numpy
 from thetafield.data.domains import DomainSet
 from thetafield.errors import DataError, OptionError
 from thetafield.fields.model import FieldModel
@@ -44,15 +44,16 @@ class _FieldEstimator(BaseEstimator):
         self.random_state = random_state
 
     def _fit(
-        self, X: np.ndarray, y: np.ndarray, z: Any, domain: Any, loss: Loss | None, report: Report | None = None  # noqa: ANN401
+        self, X: np.ndarray, y: np.ndarray, z: Any, domain: Any, loss: Loss | None, report: Report | None = None
     ) -> None:
         checked(METHODS[self.method], self.options or {}, self.method)  # said even where the field is constant
+        needs = METHODS[self.method].needs
         classification = isinstance(self, ClassifierMixin)
         domains = DomainSet.from_arrays(
             X, y, domain=domain, z=z, classification=classification, features=getattr(self, "feature_names_in_", None)
         )
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
-        pooled = z is None and domain is None
+        pooled = z is None and domain is None and (needs.descriptor or needs.ordered or needs.min_domains > 1)
         trained = train_field(
             domains,
             "erm" if pooled else self.method,
@@ -70,7 +71,7 @@ class _FieldEstimator(BaseEstimator):
         self.history_ = trained.history
         self.relevance_ = trained.model.relevance()
 
-    def _descriptors(self, z: Any, num_rows: int | None) -> Tensor:  # noqa: ANN401
+    def _descriptors(self, z: Any, num_rows: int | None) -> Tensor:
         """Return descriptors as a tensor: one per row, or one for all rows."""
         names = self.model_.recipe.descriptors
         if not names:
@@ -79,38 +80,51 @@ class _FieldEstimator(BaseEstimator):
             return torch.zeros(num_rows or 1, 0)
         if z is None:
             raise DataError(f"This field was fitted with descriptors ({', '.join(names)}): pass z with those columns.")
-        columns = getattr(z, "columns", None)
-        if columns is not None and not names[0].startswith("z0") and tuple(columns) != names:
-            raise DataError(f"z has columns {', '.join(map(str, columns))}, but {', '.join(names)} were expected.")
-        single = np.ndim(z) == 1
-        table = as_numbers(np.asarray(z)[None] if single else z, "z", names=names)
+        columns = column_names(z)
+        unnamed = tuple(f"z{i}" for i in range(len(names)))
+        if columns is not None and names != unnamed and columns != names:
+            raise DataError(f"z has columns {', '.join(columns)}, but {', '.join(names)} were expected: give those.")
+        # One vector is one descriptor for all rows; where there is one coordinate it is that of each row, as in fit.
+        if np.ndim(z) == 0:
+            z = [z]
+        elif np.ndim(z) == 1 and len(names) > 1:
+            z = to_numpy(z, "z")[None]
+        table = as_numbers(z, "z", names=names, axes=2)
         if table.shape[1] != len(names):
             raise DataError(
-                f"z has {table.shape[1]} columns, but the field was fitted with {len(names)}: {', '.join(names)}."
+                f"z has {table.shape[1]} columns, but the field was fitted with {len(names)} ({', '.join(names)}): "
+                "give one number for each."
             )
         if num_rows is not None and len(table) not in (1, num_rows):
             raise DataError(f"z has {len(table)} rows, but X has {num_rows}: give one z per row, or one for all.")
         values = torch.from_numpy(table).to(torch.float32)
         return values.expand(num_rows, -1) if num_rows is not None and len(table) == 1 else values
 
-    def _outputs(self, X: Any, z: Any) -> np.ndarray:  # noqa: ANN401
+    def _outputs(self, X: Any, z: Any) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float64, np.float32])
-        return self.model_.row_outputs(torch.from_numpy(np.ascontiguousarray(X)), self._descriptors(z, len(X))).cpu().numpy()
+        return (
+            self.model_.row_outputs(torch.from_numpy(np.ascontiguousarray(X)), self._descriptors(z, len(X)))
+            .cpu()
+            .numpy()
+        )
 
-    def model_at(self, z: Any = None) -> nn.Module:  # noqa: ANN401
+    def model_at(self, z: Any = None) -> nn.Module:
         """Return the model of one descriptor as an ordinary module: raw columns in, logits or targets out."""
         check_is_fitted(self)
-        return self.model_.model_at(self._descriptors(z, 1)[0])
+        descriptor = self._descriptors(z, None)
+        if len(descriptor) != 1:
+            raise DataError(f"model_at gives the model of one descriptor, but z has {len(descriptor)} rows: pass one.")
+        return self.model_.model_at(descriptor[0])
 
-    def field_(self, z: Any) -> Tensor:  # noqa: ANN401
+    def field_(self, z: Any) -> Tensor:
         """Return θ(z) of shape (..., D) for descriptors of shape (..., d) in one batched call."""
         check_is_fitted(self)
-        grid = torch.as_tensor(np.asarray(z, dtype=np.float32))
-        flat = self._descriptors(grid.reshape(-1, grid.shape[-1]).numpy(), None)
-        return self.model_.theta(flat).reshape(*grid.shape[:-1], -1)
+        grid = to_numpy(z, "z")
+        flat = self._descriptors(z if grid.ndim == 2 else grid.reshape(-1, grid.shape[-1]), None)
+        return self.model_.theta(flat.reshape(grid.shape))
 
-    def trust(self, z: Any) -> np.ndarray:  # noqa: ANN401
+    def trust(self, z: Any) -> np.ndarray:
         """Return trust in [0, 1] for each descriptor: low where θ(z) should not be believed."""
         check_is_fitted(self)
         scaled = self.model_.scaler(self._descriptors(z, None))
@@ -152,7 +166,7 @@ class FieldClassifier(ClassifierMixin, _FieldEstimator):
         torch.Size([3, 2])
     """
 
-    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldClassifier":  # noqa: ANN401
+    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldClassifier":
         """Learn the field from rows X with labels y, descriptors z (per row or per domain) and domain of each row."""
         X, y = validate_data(self, X, y, allow_nd=True, dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -161,21 +175,21 @@ class FieldClassifier(ClassifierMixin, _FieldEstimator):
         self.classes_ = self.model_.classes
         return self
 
-    def decision_function(self, X: Any, z: Any = None) -> np.ndarray:  # noqa: ANN401
+    def decision_function(self, X: Any, z: Any = None) -> np.ndarray:
         """Return logits (n, classes), or their difference (n,) for two classes."""
         logits = self._outputs(X, z)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def predict_proba(self, X: Any, z: Any = None) -> np.ndarray:  # noqa: ANN401
+    def predict_proba(self, X: Any, z: Any = None) -> np.ndarray:
         """Return class probabilities (n, classes) at the rows' descriptors."""
         return torch.softmax(torch.from_numpy(self._outputs(X, z)), dim=1).numpy()
 
-    def predict(self, X: Any, z: Any = None) -> np.ndarray:  # noqa: ANN401
+    def predict(self, X: Any, z: Any = None) -> np.ndarray:
         """Return the most probable label of each row at its descriptor."""
         winner = self._outputs(X, z).argmax(1)
         return self.classes_[winner]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:  # noqa: ANN401
+    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:
         """Return the accuracy."""
         return float(accuracy_score(y, self.predict(X, z), sample_weight=sample_weight))
 
@@ -217,7 +231,7 @@ class FieldRegressor(RegressorMixin, _FieldEstimator):
         )
         self.loss = loss
 
-    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldRegressor":  # noqa: ANN401
+    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldRegressor":
         """Learn the field from rows X with targets y, descriptors z (per row or per domain) and domain of each row."""
         if self.loss not in ("squared_error", "absolute_error"):
             raise OptionError(f"loss is 'squared_error' or 'absolute_error', but got {self.loss!r}.")
@@ -227,12 +241,12 @@ class FieldRegressor(RegressorMixin, _FieldEstimator):
         self._fit(X, y, z, domain, self.loss)
         return self
 
-    def predict(self, X: Any, z: Any = None) -> np.ndarray:  # noqa: ANN401
+    def predict(self, X: Any, z: Any = None) -> np.ndarray:
         """Return the target of each row at its descriptor."""
         answer = self._outputs(X, z)
         return answer[:, 0] if self.model_.squeezed else answer
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:  # noqa: ANN401
+    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:
         """Return the coefficient of determination R²."""
         return float(r2_score(y, self.predict(X, z), sample_weight=sample_weight))
 

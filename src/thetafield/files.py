@@ -20,7 +20,7 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_json(path: Path, content: Any) -> None:  # noqa: ANN401
+def write_json(path: Path, content: Any) -> None:
     """Write JSON whole, with sorted keys and no NaN."""
     write_whole(path, (json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n").encode())
 

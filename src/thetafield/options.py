@@ -3,9 +3,24 @@
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from thetafield.errors import OptionError, closest
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """The least value that an option may take; `above` excludes the bound itself."""
+
+    bound: int
+    above: bool = False
+
+
+Count = Annotated[int, AtLeast(1)]
+Natural = Annotated[int, AtLeast(0)]
+Positive = Annotated[float, AtLeast(0, above=True)]
+NonNegative = Annotated[float, AtLeast(0)]
 
 
 def schema(owner: Callable) -> dict[str, tuple[Any, Any]]:
@@ -16,7 +31,7 @@ def schema(owner: Callable) -> dict[str, tuple[Any, Any]]:
     (<class 'int'>, 200)
     """
     function = owner.__init__ if inspect.isclass(owner) else owner
-    hints = get_type_hints(function)
+    hints = get_type_hints(function, include_extras=True)
     keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     return {p.name: (hints[p.name], p.default) for p in keywords}
 
@@ -51,17 +66,21 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
     pairs = {}
     for word in assignments:
         name, equals, value = word.partition("=")
-        if not equals or not name:
+        if not equals or not name.strip():
             raise OptionError(f"Expected name=value, but got {word!r}; write for example epochs=100.")
         pairs[name.strip()] = value.strip()
     return pairs
 
 
-def _convert(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
+def _convert(value: Any, kind: Any, where: str) -> Any:
     """Return `value` as the annotated `kind`, or say what was expected."""
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()  # a number of numpy or torch
     origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _bounded(_convert(value, inner[0], where), inner[1], where)
     if origin in (Union, types.UnionType):
-        if value is None or (isinstance(value, str) and value.lower() == "none" and types.NoneType in inner):
+        if types.NoneType in inner and (value is None or str(value).lower() == "none"):
             return None
         return _convert(value, next(k for k in inner if k is not types.NoneType), where)
     if origin is Literal:
@@ -69,14 +88,21 @@ def _convert(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
             raise OptionError(f"{where} is one of {', '.join(map(repr, inner))}, but got {value!r}.")
         return value
     if origin is tuple:
-        parts = value.replace("x", ",").split(",") if isinstance(value, str) else value
+        parts = value.strip("()[] ").replace("x", ",").split(",") if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise OptionError(f"{where} expects several values such as 50,50, but got {value!r}.")
         return tuple(_convert(part, inner[0], where) for part in parts if part != "")
     return _scalar(value, kind, where)
 
 
-def _scalar(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
+def _bounded(value: Any, least: AtLeast, where: str) -> Any:
+    if value < least.bound or (least.above and value == least.bound):
+        words = "more than" if least.above else "at least"
+        raise OptionError(f"{where} expects {words} {least.bound:g}, but got {value!r}.")
+    return value
+
+
+def _scalar(value: Any, kind: Any, where: str) -> Any:
     words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
     if kind is bool:
         if isinstance(value, str):
@@ -84,7 +110,7 @@ def _scalar(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
         if isinstance(value, bool):
             return value
     elif kind is int:
-        number = _number(value)
+        number = value if isinstance(value, int) and not isinstance(value, bool) else _number(value)
         if number is not None and number == int(number):
             return int(number)
     elif kind is float:
@@ -96,12 +122,12 @@ def _scalar(value: Any, kind: Any, where: str) -> Any:  # noqa: ANN401
     raise OptionError(f"{where} expects {_WORDS.get(kind, kind)}, but got {value!r}.")
 
 
-def _number(value: Any) -> float | None:  # noqa: ANN401
+def _number(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if number - number == 0 else None  # neither infinite nor NaN
 

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Descriptors = Float[Tensor, "b d"]
+Anchors = Float[Tensor, "N d"]
 Targets = Float[Tensor, "b k d"]
 Latents = Float[Tensor, "b m"]
 TransportedLatents = Float[Tensor, "b k m"]

@@ -1,77 +1,127 @@
 """From whatever a person holds (lists, numpy, torch, data frames) to checked numpy arrays grouped by domain."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from thetafield.errors import DataError
 
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
-def as_numbers(values: Any, name: str, names: Sequence[str] | None = None, width: int | None = None) -> np.ndarray:  # noqa: ANN401
+
+def to_numpy(values: Any, name: str) -> np.ndarray:
+    """Return an array with one row per sample; `name` is how the argument is called in messages."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"{name} is ragged: all its rows need the same length.") from None
+    if array.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {name} holds complex numbers.")
+    if array.ndim == 0:
+        raise DataError(f"{name} must be an array or a table with one row per sample, but got {_kind(values)}.")
+    return array
+
+
+def column_names(values: Any) -> tuple[str, ...] | None:
+    """Return the names of a table's columns, or None where `values` is no table."""
+    names = values.column_names if isinstance(values, pa.Table) else getattr(values, "columns", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def as_numbers(
+    values: Any,
+    name: str,
+    names: Sequence[str] | None = None,
+    axes: int | None = None,
+    largest: float = FLOAT32_MAX,
+) -> np.ndarray:
     """Return a finite float array of at least two dimensions, or say which column is at fault.
 
     Args:
         values: The numbers.
         name: How the argument is called in messages.
         names: Names of its columns, where it has some.
-        width: Number of columns it must have, where that is known.
+        axes: Number of axes it must have, where that is fixed.
+        largest: Largest number that the type of training can hold.
     """
-    array = _to_numpy(values, name)
+    array = to_numpy(values, name)
     if array.ndim == 1:
         array = array[:, None]
-    if width is not None and array.shape[1] != width:
-        raise DataError(f"{name} has {array.shape[1]} columns, but {width} were expected.")
-    if array.dtype.kind not in "fiub":
-        try:
-            array = array.astype(float)
-        except (TypeError, ValueError):
-            raise DataError(f"{name} must hold numbers, but has type {array.dtype}: encode text columns first.") from None
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    bad = ~np.isfinite(array)
-    if bad.any():
-        row, column = np.argwhere(bad.reshape(len(array), -1))[0]
-        label = f"column {names[column]!r}" if names is not None and column < len(names) else f"column {column}"
-        kind = "NaN" if np.isnan(array.reshape(len(array), -1)[row, column]) else "an infinite value (infinity)"
+    if axes is not None and array.ndim != axes:
+        raise DataError(f"{name} must be a table of rows and columns, but has shape {array.shape}: flatten it first.")
+    array = _as_floats(array, name, names)
+    # Both comparisons are false where there is a NaN, so one look at the range finds all that cannot be trained on.
+    if array.size and not (float(array.min()) >= -largest and float(array.max()) <= largest):
+        flat = array.reshape(len(array), -1).astype(np.float64)
+        bad = ~(np.abs(flat) <= largest)
+        row, column = np.argwhere(bad)[0]
+        value = flat[row, column]
+        kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, which is too large,"
+        where = _place(row, column, flat.shape[1], names)
+        raise DataError(f"{name} has {kind} in {where} ({bad.sum()} such entries): drop or impute them first.")
+    return array
+
+
+def as_vector(values: Any, name: str) -> np.ndarray:
+    """Return a one-dimensional array of labels without missing entries."""
+    array = to_numpy(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must be one value per row, but has shape {array.shape}: name one column.")
+    missing = _missing(array)
+    if missing.any():
         raise DataError(
-            f"{name} has {kind} in row {row}, {label} ({int(bad.sum())} such entries): drop or impute them first."
+            f"{name} is missing in row {int(np.argmax(missing))} ({int(missing.sum())} such rows): fill it in or drop "
+            "those rows."
         )
     return array
 
 
-def as_vector(values: Any, name: str) -> np.ndarray:  # noqa: ANN401
-    """Return a one-dimensional array of labels without missing entries."""
-    array = np.atleast_1d(_to_numpy(values, name))
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"{name} must be one value per row, but has shape {array.shape}.")
-    missing = np.array([value is None or value != value for value in array]) if array.dtype.kind in "fO" else None
-    if missing is not None and missing.any():
-        raise DataError(f"{name} is missing in row {int(np.argmax(missing))} ({int(missing.sum())} rows): fill it in.")
-    return array
-
-
-def encode_target(y: Any, classification: bool | None) -> tuple[np.ndarray, np.ndarray | None]:  # noqa: ANN401
+def encode_target(
+    y: np.ndarray, classification: bool | None, largest: float = FLOAT32_MAX
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return (class indices, labels) for a classification target, or (numbers of shape (M, t), None) for regression.
 
-    Where it is not said, text, Booleans and whole numbers with at most 20 distinct values are labels.
+    Where it is not said, text, Booleans and whole numbers with at most 20 distinct values are labels; whole numbers
+    kept as floats are numbers.
     """
-    array = _to_numpy(y, "y")
     if classification is None:
-        whole = array.dtype.kind in "iu" and array.ndim == 1 and len(np.unique(array)) <= 20
-        classification = array.dtype.kind in "bOUSTV" or whole
+        if y.dtype.kind == "O" and all(isinstance(value, Real) for value in y.flat):
+            y = np.array(y.tolist())  # numbers in an array of objects are numbers
+        whole = y.dtype.kind in "iu" and y.size == len(y) and len(np.unique(y)) <= 20
+        classification = y.dtype.kind in "bOUSTV" or whole
     if not classification:
-        return as_numbers(array, "y"), None
-    labels = as_vector(array, "y")
+        return as_numbers(y, "y", axes=2, largest=largest), None
+    labels = as_vector(y, "y")
     try:
         classes, index = np.unique(labels, return_inverse=True)
     except TypeError:
         raise DataError("y mixes types that cannot be ordered (such as text and numbers): use one type.") from None
     if len(classes) < 2:
-        raise DataError(f"y holds one class only ({classes[0]!r}): a classifier needs at least two classes.")
+        raise DataError(f"y holds one class only ({shown(classes[0])}): a classifier needs at least two classes.")
     return index.astype(np.int64), classes
+
+
+def descriptor_table(
+    z: Any, names: Sequence[str] | None, num_rows: int, largest: float = FLOAT32_MAX
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return descriptors as a table of finite numbers, without columns where z is None, and the name of each column."""
+    names = column_names(z) if names is None else tuple(map(str, names))
+    table = np.zeros((num_rows, 0)) if z is None else as_numbers(z, "z", names=names, axes=2, largest=largest)
+    width = table.shape[1]
+    names = tuple(f"z{i}" for i in range(width)) if names is None else names
+    if len(names) != width:
+        raise DataError(f"{len(names)} descriptor names were given, but z has {width} columns: name each column once.")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"Descriptor {twice[0]!r} is named twice: give every column of z its own name.")
+    return table, names
 
 
 def group_rows(keys: np.ndarray | None, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -92,17 +142,13 @@ def group_rows(keys: np.ndarray | None, z: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def domain_descriptors(
-    z: np.ndarray, given: bool, ids: np.ndarray, codes: np.ndarray, num_rows: int, names: Sequence[str]
+    z: np.ndarray, ids: np.ndarray, codes: np.ndarray, num_rows: int, names: Sequence[str]
 ) -> np.ndarray:
     """Return one descriptor per domain from descriptors per row or per domain.
 
     Raises:
         DataError: A domain has two descriptors, a domain has no sample, or the length fits neither rows nor domains.
     """
-    if not given:
-        return np.zeros((len(ids), 0))
-    if len(names) != z.shape[1]:
-        raise DataError(f"{len(names)} descriptor names were given, but z has {z.shape[1]} columns.")
     if len(z) == num_rows:
         first = np.zeros(len(ids), dtype=int)
         first[codes[::-1]] = np.arange(num_rows)[::-1]
@@ -112,8 +158,9 @@ def domain_descriptors(
             row, column = np.argwhere(differs)[0]
             domain = codes[row]
             raise DataError(
-                f"Domain {ids[domain]!r} has two values of descriptor {names[column]!r} "
-                f"({per_domain[domain, column]:g} and {z[row, column]:g}): a descriptor is constant within a domain."
+                f"Domain {shown(ids[domain])} has two values of descriptor {names[column]!r} "
+                f"({per_domain[domain, column]:g} and {z[row, column]:g}): a descriptor is constant within a domain, "
+                "so split the domain or use the column as a feature."
             )
         return per_domain
     if len(z) == len(ids):
@@ -127,15 +174,59 @@ def domain_descriptors(
     )
 
 
-def _to_numpy(values: Any, name: str) -> np.ndarray:  # noqa: ANN401
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
+def shown(value: Any) -> str:
+    """Return a label or a domain's id as a message shows it: text in quotes, numbers and dates plain."""
+    return repr(str(value)) if isinstance(value, str) else str(value)
+
+
+def _as_floats(array: np.ndarray, name: str, names: Sequence[str] | None) -> np.ndarray:
+    """Return numbers as floats; None and pandas' NA become NaN."""
+    if array.dtype.kind == "f":
+        return array
+    if array.dtype.kind in "mM":
+        raise DataError(f"{name} must hold numbers, but holds times ({array.dtype}): count days or seconds instead.")
+    if array.dtype.kind == "O":
+        array = array.copy()
+        array[_missing(array)] = np.nan
     try:
-        array = np.asarray(values)
-    except ValueError:
-        raise DataError(f"{name} is ragged: all its rows need the same length.") from None
-    if array.dtype.kind == "c":
-        raise DataError(f"Complex data not supported: {name} holds complex numbers.")
-    if array.ndim == 0:
-        raise DataError(f"{name} must hold one row per sample, but got a single value.")
-    return array
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        for (row, column), value in np.ndenumerate(array.reshape(len(array), -1)):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                where = _place(row, column, array[0].size, names)
+                raise DataError(
+                    f"{name} must hold numbers, but has {shown(value)} in {where}: encode text as numbers first."
+                ) from None
+        raise
+
+
+def _missing(array: np.ndarray) -> np.ndarray:
+    """Return where an array holds nothing that can be a label: None, NaN, NaT, pandas' NA, an infinite number."""
+    if array.dtype.kind == "f":
+        return ~np.isfinite(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind == "O":
+        return np.array([_is_missing(value) for value in array.flat], dtype=bool).reshape(array.shape)
+    return np.zeros(array.shape, dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA refuses to be true or false
+        return True
+    except ValueError:  # an array is no single value, but it is not missing
+        return False
+
+
+def _place(row: int, column: int, width: int, names: Sequence[str] | None) -> str:
+    if names is not None and column < len(names):
+        return f"row {row}, column {names[column]!r}"
+    return f"row {row}" if width == 1 else f"row {row}, column {column}"
+
+
+def _kind(values: Any) -> str:
+    return "a single value" if np.isscalar(values) or getattr(values, "ndim", None) == 0 else type(values).__name__

@@ -8,7 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from thetafield.data.arrays import as_numbers, as_vector, domain_descriptors, encode_target, group_rows
+from thetafield.data.arrays import (
+    as_numbers,
+    as_vector,
+    column_names,
+    descriptor_table,
+    domain_descriptors,
+    encode_target,
+    group_rows,
+    to_numpy,
+)
 from thetafield.data.table import split_frame
 from thetafield.errors import DataError
 
@@ -71,11 +80,11 @@ class DomainSet:
     @classmethod
     def from_arrays(
         cls,
-        X: Any,  # noqa: ANN401
-        y: Any,  # noqa: ANN401
+        X: Any,
+        y: Any,
         *,
-        domain: Any = None,  # noqa: ANN401
-        z: Any = None,  # noqa: ANN401
+        domain: Any = None,
+        z: Any = None,
         descriptors: Sequence[str] | None = None,
         factors: Sequence[str] | None = None,
         features: Sequence[str] | None = None,
@@ -91,47 +100,48 @@ class DomainSet:
             z: Descriptors per row, or per domain in the sorted order of the domain ids.
             descriptors: Names of the descriptor coordinates; taken from a data frame where z is one.
             factors: The factor behind each coordinate; each coordinate is its own factor by default.
-            features: Names of the input columns.
+            features: Names of the input columns; taken from a data frame where X is one.
             classification: Whether y holds labels; inferred from y where it is not said.
             dtype: Floating-point type of inputs, targets and descriptors.
         """
-        names = descriptors if descriptors is not None else getattr(z, "columns", None)
-        inputs = as_numbers(X, "X", names=features)
-        labels, classes = encode_target(y, classification)
-        if len(inputs) != len(labels):
-            raise DataError(f"X has {len(inputs)} rows but y has {len(labels)}: every sample needs one target.")
-        if not len(inputs):
-            raise DataError("X has no rows: give at least one sample.")
-        if z is None:
-            table = np.zeros((len(inputs), 0))
-        else:
-            table = as_numbers(z, "z", names=names, width=None if names is None else len(names))
-        keys = np.zeros(len(inputs), dtype=int) if domain is None and z is None else None
-        if domain is not None:
-            keys = as_vector(domain, "domain")
-            if len(keys) != len(inputs):
-                raise DataError(f"domain has {len(keys)} entries but X has {len(inputs)} rows: name one per row.")
+        largest = torch.finfo(dtype).max
+        features = column_names(X) if features is None else tuple(map(str, features))
+        inputs = as_numbers(X, "X", names=features, largest=largest)
+        rows = len(inputs)
+        if not inputs.size:
+            raise DataError(f"X has no {'columns' if rows else 'rows'}: give at least one sample with one feature.")
+        target = to_numpy(y, "y")
+        if len(target) != rows:
+            raise DataError(f"X has {rows} rows but y has {len(target)}: every sample needs one target.")
+        labels, classes = encode_target(target, classification, largest)
+        table, names = descriptor_table(z, descriptors, rows, largest)
+        keys = None if domain is None else as_vector(domain, "domain")
+        if keys is not None and len(keys) != rows:
+            raise DataError(f"domain has {len(keys)} entries but X has {rows} rows: name one per row.")
+        if keys is None and len(table) != rows:
+            raise DataError(f"z has {len(table)} rows but X has {rows}: give one z per row, or say each row's domain.")
+        for given, what, width in ((features, "features", inputs.shape[1]), (factors, "factors", len(names))):
+            if given is not None and len(given) != width:
+                raise DataError(f"{what} has {len(given)} names, but there are {width} columns: name each of them.")
         ids, order, counts, codes = group_rows(keys, table)
-        width = table.shape[1]
-        names = tuple(f"z{i}" for i in range(width)) if names is None else tuple(map(str, names))
-        per_domain = domain_descriptors(table, z is not None, ids, codes, len(inputs), names)
-        target = torch.from_numpy(labels[order])
+        per_domain = domain_descriptors(table, ids, codes, rows, names)
+        answers = torch.from_numpy(labels[order])
         return cls(
             x=torch.from_numpy(inputs[order]).to(dtype),
-            y=target if classes is not None else target.to(dtype),
+            y=answers if classes is not None else answers.to(dtype),
             z=torch.from_numpy(per_domain).to(dtype),
             offsets=torch.from_numpy(np.concatenate([[0], np.cumsum(counts)])),
             ids=ids,
             descriptors=names,
             factors=names if factors is None else tuple(factors),
             classes=classes,
-            features=None if features is None else tuple(map(str, features)),
+            features=features,
         )
 
     @classmethod
     def from_frame(
         cls,
-        frame: Any,  # noqa: ANN401
+        frame: Any,
         *,
         target: str,
         domain: str | None = None,
@@ -163,6 +173,9 @@ class DomainSet:
     @classmethod
     def concatenate(cls, parts: Sequence["DomainSet"]) -> "DomainSet":
         """Return the domains of all `parts` one after another; the parts share names, classes and shapes."""
+        for part in parts[1:]:
+            if part.descriptors != parts[0].descriptors or not np.array_equal(part.classes, parts[0].classes):
+                raise DataError(f"{part!r} and {parts[0]!r} differ in descriptors or classes: give them the same.")
         starts = np.cumsum([0, *(len(part.x) for part in parts)]).tolist()
         return replace(
             parts[0],
@@ -181,9 +194,7 @@ class DomainSet:
     def __repr__(self) -> str:
         kind = f"{self.num_outputs} {'classes' if self.classes is not None else 'targets'}"
         names = ", ".join(self.descriptors) or "none"
-        return (
-            f"DomainSet({len(self)} domains, {len(self.x)} samples, x {tuple(self.x.shape[1:])}, {kind}, z: {names})"
-        )
+        return f"DomainSet({len(self)} domains, {len(self.x)} samples, x {tuple(self.x.shape[1:])}, {kind}, z: {names})"
 
     @property
     def sizes(self) -> Tensor:
@@ -207,9 +218,10 @@ class DomainSet:
             self, x=self.x.to(device, dtype), y=y, z=self.z.to(device, dtype), offsets=self.offsets.to(device)
         )
 
-    def select(self, index: Any) -> "DomainSet":  # noqa: ANN401
+    def select(self, index: Any) -> "DomainSet":
         """Return the domains at `index` (positions or a Boolean mask), in that order."""
-        picked = np.arange(len(self))[np.asarray(index)]
+        index = np.asarray(index)
+        picked = np.arange(len(self))[index if index.size else []]
         if picked.ndim != 1 or not len(picked):
             raise DataError(f"select needs at least one domain, but got an index of shape {picked.shape}.")
         positions = torch.from_numpy(picked).to(self.offsets.device)

@@ -1,6 +1,7 @@
 """2-Moons: two interleaved half circles, scaled and rotated by the descriptor (paper, appendix A.1)."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from thetafield.data.descriptors import add_noise, add_projections, drop_coordin
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.errors import DataError
+from thetafield.options import Count, Natural
 from thetafield.streams import numpy_stream
 
 RANGE = 50.0
@@ -21,11 +23,11 @@ POINTS = 500  # per moon
 def two_moons(
     seed: int,
     *,
-    num_train: int = 50,
-    num_test: int = 150,
-    noise_coordinates: int = 0,
-    redundant_coordinates: int = 0,
-    dropped_coordinates: int | None = None,
+    num_train: Count = 50,
+    num_test: Count = 150,
+    noise_coordinates: Natural = 0,
+    redundant_coordinates: Natural = 0,
+    dropped_coordinates: Natural | None = None,
 ) -> Dataset:
     """Draw the 2-Moons domains of the paper: z = (scale, rotation) in [0, 50]².
 
@@ -41,8 +43,6 @@ def two_moons(
         redundant_coordinates: Number of random projections to append.
         dropped_coordinates: How many of eight random projections to drop; None keeps the true coordinates.
     """
-    if num_train < 1 or num_test < 1:
-        raise DataError(f"two-moons needs at least one training and one test domain, not {num_train} and {num_test}.")
     imperfect = (noise_coordinates > 0) + (redundant_coordinates > 0) + (dropped_coordinates is not None)
     if imperfect > 1:
         raise DataError("two-moons takes one imperfection at a time: noise, redundant or dropped coordinates.")
@@ -66,7 +66,7 @@ def two_moons(
         whole = add_projections(whole, redundant_coordinates, seed)
     if dropped_coordinates is not None:
         whole = drop_coordinates(whole, dropped_coordinates, seed)
-    train, random, mesh = (whole.select(np.arange(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    train, random, mesh = (whole.select(np.arange(a, b)) for a, b in pairwise(bounds))
     return Dataset(
         name="two-moons",
         train=train,

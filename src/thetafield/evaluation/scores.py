@@ -56,7 +56,11 @@ def evaluate(model: FieldModel, domains: DomainSet) -> Scores:
     for part in index.split(max(1, CELLS // domains.longest)):
         batch = domains.padded(part)
         outputs = model.domain_outputs(batch.x, domains.z[part])
-        wrong = (outputs.argmax(-1) != batch.y).to(outputs) if domains.classification else (outputs - batch.y).abs().mean(-1)
+        wrong = (
+            (outputs.argmax(-1) != batch.y).to(outputs)
+            if domains.classification
+            else (outputs - batch.y).abs().mean(-1)
+        )
         errors.append((wrong * batch.weight).sum(1))
     per_domain = torch.cat(errors).double().cpu().numpy()
     sizes = domains.sizes.cpu().numpy()

@@ -43,7 +43,9 @@ class ParameterField(nn.Module, ABC):
     def forward(self, z: Tensor) -> Tensor:
         """Return θ(z) of shape (..., D) for scaled descriptors of shape (..., d) in one batched call."""
         if z.shape[-1] != self.descriptor_dim:
-            raise DataError(f"z has width {z.shape[-1]}, but the field was fitted with {self.descriptor_dim} descriptors.")
+            raise DataError(
+                f"z has width {z.shape[-1]}, but the field was fitted with {self.descriptor_dim} descriptors."
+            )
         flat = z.reshape(prod(z.shape[:-1]), self.descriptor_dim)
         return self.thetas(flat).reshape(*z.shape[:-1], self.theta_dim)
 

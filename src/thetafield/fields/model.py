@@ -15,6 +15,7 @@ from thetafield.geometry.trust import Trust
 from thetafield.predictors.base import Predictor
 
 CELLS = 2**20  # samples answered at once
+THETAS = 2**25  # parameters of their heads held at once
 
 
 class Affine(nn.Module):
@@ -132,14 +133,13 @@ class FieldModel:
         if len(x) != len(z):
             raise DataError(f"There are {len(x)} rows of inputs but {len(z)} descriptors: give one z per row.")
         distinct, group = torch.unique(z, dim=0, return_inverse=True) if z.shape[1] else (z[:1], torch.zeros(len(z)))
-        group = group.long()
-        theta = self.theta(distinct).double()
         answers = x.new_empty(len(x), self.recipe.num_outputs, dtype=torch.float64, device=self.device)
-        for groups, rows in _rectangles(group, len(distinct)):
+        for groups, rows in _rectangles(group.long(), len(distinct), THETAS // self.field.theta_dim):
+            theta = self.theta(distinct[groups]).double()
             part = x[rows].to(self.device)
             part = part.double() if self.inputs is None else self.inputs(part.double())
             features = self.predictor.features(part.to(theta.dtype if self._plain else torch.float32)).double()
-            answers[rows.to(self.device)] = self.predictor.head(theta[groups.to(self.device)], features)
+            answers[rows.to(self.device)] = self.predictor.head(theta, features)
         return answers if self.outputs is None else self.outputs.inverse(answers)
 
     @property
@@ -192,7 +192,7 @@ class ModelAt(nn.Module):
         return answer[:, 0] if self.squeeze else answer
 
 
-def _rectangles(group: Tensor, num_groups: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _rectangles(group: Tensor, num_groups: int, most_groups: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield (groups (b,), rows (b, n)) that cover all rows, groups of like size together; padding repeats a row."""
     group = group.cpu()
     sizes = torch.bincount(group, minlength=num_groups)
@@ -204,7 +204,7 @@ def _rectangles(group: Tensor, num_groups: int) -> Iterator[tuple[Tensor, Tensor
         # Groups come in rising size: grow the rectangle while it holds less than half padding and fits the budget.
         smallest = int(sizes[by_size[position]])
         limit = torch.searchsorted(sizes[by_size], 2 * smallest, right=True)
-        count = min(int(limit) - position, max(1, CELLS // (2 * smallest)))
+        count = min(int(limit) - position, max(1, min(CELLS // (2 * smallest), most_groups)))
         groups = by_size[position : position + count]
         longest = sizes[groups].max()
         within = torch.minimum(torch.arange(int(longest))[None], sizes[groups][:, None] - 1)

@@ -1,5 +1,7 @@
 """The modulated field: one θ whose first bias follows the descriptor."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -23,7 +25,7 @@ class ModulatedField(ParameterField):
     kind = "modulated"
 
     def __init__(
-        self, descriptor_dim: int, theta_dim: int, first_bias: tuple[int, int], hidden: tuple[int, ...] = (32, 32)
+        self, descriptor_dim: int, theta_dim: int, first_bias: Sequence[int], hidden: Sequence[int] = (32, 32)
     ) -> None:
         super().__init__(descriptor_dim, theta_dim)
         self.first_bias = tuple(first_bias)
@@ -31,7 +33,7 @@ class ModulatedField(ParameterField):
         self.theta = nn.Parameter(torch.zeros(theta_dim))
         widths = [descriptor_dim, *self.hidden]
         layers: list[nn.Module] = []
-        for before, after in zip(widths[:-1], widths[1:], strict=True):
+        for before, after in pairwise(widths):
             layers += [nn.Linear(before, after), nn.ReLU()]
         self.encoder = nn.Sequential(*layers)
         self.shift = nn.Linear(widths[-1], self.first_bias[1] - self.first_bias[0], bias=False)

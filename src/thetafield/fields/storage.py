@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from thetafield import __version__
 from thetafield.data.descriptors import DescriptorScaler
-from thetafield.errors import FormatError
+from thetafield.errors import FormatError, OptionError
 from thetafield.fields import constant, modulated, table, transported  # noqa: F401  (a stored kind is found by name)
 from thetafield.fields.base import FIELDS
 from thetafield.fields.model import Affine, FieldModel, Recipe
@@ -26,7 +27,15 @@ DESCRIPTION, TENSORS = "field.json", "field.safetensors"
 
 
 def save_model(model: FieldModel, path: Path) -> None:
-    """Write `model` into the folder `path`, whole or not at all."""
+    """Write `model` into the folder `path`, whole or not at all; an older field there is replaced.
+
+    Raises:
+        FormatError: The path holds something else than a saved field, which is never replaced.
+    """
+    path = Path(path)
+    empty = path.is_dir() and not any(path.iterdir())
+    if path.exists() and not empty and not (path / DESCRIPTION).is_file():
+        raise FormatError(f"{path} exists and is not a saved field, so it is not replaced: choose another folder.")
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in _tensors(model).items()})
     description = {
         "format": FORMAT,
@@ -44,7 +53,7 @@ def save_model(model: FieldModel, path: Path) -> None:
         (folder / DESCRIPTION).write_text(json.dumps(description, indent=2, sort_keys=True) + "\n")
         (folder / TENSORS).write_bytes(content)
 
-    write_folder(Path(path), fill)
+    write_folder(path, fill)
 
 
 def load_model(path: Path) -> FieldModel:
@@ -54,6 +63,8 @@ def load_model(path: Path) -> FieldModel:
         FormatError: The folder is missing a file, damaged, altered, or of a newer format.
     """
     path = Path(path)
+    if not path.is_dir():
+        raise FormatError(f"There is no folder {path}: give the folder that a field was saved in.")
     for name in (DESCRIPTION, TENSORS):
         if not (path / name).is_file():
             raise FormatError(f"{path} is not a saved field: it has no {name}.")
@@ -69,16 +80,18 @@ def load_model(path: Path) -> FieldModel:
         )
     if description.get("checksum") != _checksum(description, content):
         raise FormatError(f"{path} was altered or truncated after it was saved: its checksum does not match.")
-    return _build(description, load(content))
+    try:
+        return _build(description, load(content))
+    except (SafetensorError, KeyError, TypeError, RuntimeError, OptionError) as error:
+        raise FormatError(
+            f"{path} describes a field that thetafield {__version__} cannot build: save it again with this version."
+        ) from error
 
 
 def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldModel:
-    fields = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in description["recipe"].items()
-    }
-    recipe = Recipe(**fields)
+    recipe = Recipe(**_as_tuples(description["recipe"]))
     predictor = PREDICTORS[recipe.predictor](recipe.input_shape, recipe.num_outputs, **recipe.predictor_options)
-    field = FIELDS[description["field"]["kind"]](**description["field"]["config"])
+    field = FIELDS[description["field"]["kind"]](**_as_tuples(description["field"]["config"]))
 
     def part(name: str) -> dict[str, Tensor]:
         return {key.partition("/")[2]: value for key, value in tensors.items() if key.startswith(f"{name}/")}
@@ -116,6 +129,13 @@ def _checksum(description: dict[str, Any], content: bytes) -> str:
     digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     digest.update(content)
     return digest.hexdigest()
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return JSON with tuples for its lists, as they were before they were stored."""
+    if isinstance(value, dict):
+        return {key: _as_tuples(part) for key, part in value.items()}
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _labels_to_json(classes: np.ndarray | None) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """The transported field: parameters carried from the nearest training domain by a learned transport."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ class TransportedField(ParameterField):
         theta_dim: int,
         num_anchors: int,
         latent_dim: int = 32,
-        widths: tuple[int, ...] = WIDTHS,
+        widths: Sequence[int] = WIDTHS,
         transport: str = "lie",
         gate: bool = True,
         num_generators: int | None = None,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from thetafield.errors import DataError
-from thetafield.typing import Descriptors, Edges, Indices, Neighbours
+from thetafield.typing import Anchors, Descriptors, Edges, Indices, Neighbours
 
 CELLS = 2**24  # distances held at once
 
@@ -28,7 +28,7 @@ class Charts:
         return torch.stack([source.repeat_interleave(self.neighbours.shape[1]), self.neighbours.flatten()])
 
 
-def nearest(query: Descriptors, anchors: Descriptors, count: int = 1) -> tuple[Tensor, Tensor]:
+def nearest(query: Descriptors, anchors: Anchors, count: int = 1) -> tuple[Tensor, Tensor]:
     """Return (distances, indices) of the `count` nearest anchors of each query, shape (b, count), nearest first.
 
     Distances are formed in pieces, so that memory stays bounded.
@@ -40,7 +40,7 @@ def nearest(query: Descriptors, anchors: Descriptors, count: int = 1) -> tuple[T
     return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])
 
 
-def knn_charts(z: Descriptors, num_neighbours: int) -> Charts:
+def knn_charts(z: Anchors, num_neighbours: int) -> Charts:
     """Return the charts of k nearest neighbours in Euclidean distance, each anchor itself included.
 
     Example:

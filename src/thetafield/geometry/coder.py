@@ -1,5 +1,7 @@
 """The coder between parameters θ and latents e."""
 
+from itertools import pairwise
+
 from torch import nn
 
 from thetafield.typing import Latents, Thetas
@@ -32,6 +34,6 @@ class Coder(nn.Module):
 
 def _perceptron(widths: tuple[int, ...]) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for before, after in zip(widths[:-1], widths[1:], strict=True):
+    for before, after in pairwise(widths):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers[:-1])

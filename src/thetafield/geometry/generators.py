@@ -91,4 +91,3 @@ def make_generators(kind: str, descriptor_dim: int, latent_dim: int, num_generat
     if kind == "commuting":
         return CommutingGenerators(latent_dim, num_generators)
     return GeneratorField(descriptor_dim, latent_dim, num_generators, hidden)
-

@@ -33,7 +33,7 @@ class Transport(nn.Module, ABC):
         mask = self.gate(source)
         return source * mask, target * mask[:, None]
 
-    def calibrate(self, source: Descriptors, target: Targets) -> None:  # noqa: B027
+    def calibrate(self, source: Descriptors, target: Targets) -> None:
         """Fix the amount of work of a step from the pairs it will meet, so that a step reads nothing back."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from thetafield.geometry.atlas import nearest
-from thetafield.typing import Descriptors
+from thetafield.typing import Anchors, Descriptors
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Trust:
     reach: float
 
     @classmethod
-    def fit(cls, anchors: Descriptors) -> "Trust":
+    def fit(cls, anchors: Anchors) -> "Trust":
         """Take as reach the distance to the nearest neighbour that 90 % of the training domains stay within."""
         if len(anchors) < 2 or not anchors.shape[1]:
             return cls(anchors, 1.0)

@@ -5,6 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.constant import ConstantField
 from thetafield.methods.base import METHODS, Method, Phase, Problem
+from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("erm")
@@ -30,10 +31,10 @@ class ERM(Method):
         self,
         problem: Problem,
         *,
-        steps: int = 2000,
-        samples: int = 64,
-        lr: float = 1e-3,
-        weight_decay: float = 0.0,
+        steps: Count = 2000,
+        samples: Count = 64,
+        lr: Positive = 1e-3,
+        weight_decay: NonNegative = 0.0,
     ) -> None:
         super().__init__(problem)
         self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
@@ -49,9 +50,10 @@ class ERM(Method):
     def phases(self) -> list[Phase]:
         """Return the one pooled phase."""
         parameters = list(self.parameters())
-        return [self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)]
+        return [
+            self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)
+        ]
 
     def field(self) -> ConstantField:
         """Return θ(z) = θ₀."""
         return self.learned
-

@@ -5,6 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.modulated import ModulatedField
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
+from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("erm-d")
@@ -32,11 +33,11 @@ class ERMD(Method):
         self,
         problem: Problem,
         *,
-        steps: int = 2000,
-        samples: int = 64,
-        hidden: tuple[int, ...] = (32, 32),
-        lr: float = 1e-3,
-        weight_decay: float = 0.0,
+        steps: Count = 2000,
+        samples: Count = 64,
+        hidden: tuple[Count, ...] = (32, 32),
+        lr: Positive = 1e-3,
+        weight_decay: NonNegative = 0.0,
     ) -> None:
         super().__init__(problem)
         self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
@@ -44,7 +45,8 @@ class ERMD(Method):
         self.learned = ModulatedField(z.shape[1], self.predictor.dim, (bias.start, bias.stop), hidden)
         self.learned.theta.data.copy_(self.predictor.start)
         self.learned.mean.copy_(z.mean(0))
-        self.learned.std.copy_(z.std(0, correction=0).clamp_min(1e-12) if len(z) > 1 else 1.0)
+        if len(z) > 1:
+            self.learned.std.copy_(z.std(0, correction=0))
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return the mean risk under θ(z)."""
@@ -54,7 +56,9 @@ class ERMD(Method):
     def phases(self) -> list[Phase]:
         """Return the one pooled phase."""
         parameters = list(self.parameters())
-        return [self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)]
+        return [
+            self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)
+        ]
 
     def field(self) -> ModulatedField:
         """Return θ₀ with its first bias shifted by Wψ(z)."""

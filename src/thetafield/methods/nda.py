@@ -7,6 +7,7 @@ from thetafield.data.domains import DomainBatch
 from thetafield.fields.table import TableField
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
 from thetafield.methods.erm import ERM
+from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("nda")
@@ -35,12 +36,12 @@ class NDA(Method):
         self,
         problem: Problem,
         *,
-        steps: int = 2000,
-        tune_steps: int = 500,
-        samples: int = 64,
-        lr: float = 1e-3,
-        tune_lr: float = 1e-3,
-        weight_decay: float = 0.0,
+        steps: Count = 2000,
+        tune_steps: Count = 500,
+        samples: Count = 64,
+        lr: Positive = 1e-3,
+        tune_lr: Positive = 1e-3,
+        weight_decay: NonNegative = 0.0,
     ) -> None:
         super().__init__(problem)
         self.tune_steps, self.samples, self.tune_lr, self.weight_decay = tune_steps, samples, tune_lr, weight_decay

@@ -4,6 +4,7 @@ from typing import Literal
 
 from thetafield.methods.base import METHODS, Problem
 from thetafield.methods.neurallio_paper import NeuralLioPaper
+from thetafield.options import Count, Natural, NonNegative, Positive
 
 
 @METHODS.register("neurallio")
@@ -36,18 +37,18 @@ class NeuralLio(NeuralLioPaper):
         self,
         problem: Problem,
         *,
-        epochs: int = 600,
-        block: int = 25,
-        samples: int = 250,
-        neighbours: int = 5,
+        epochs: Count = 600,
+        block: Count = 25,
+        samples: Natural = 250,
+        neighbours: Count = 5,
         gate: bool = True,
-        latent_dim: int = 32,
-        num_generators: int | None = None,
+        latent_dim: Count = 32,
+        num_generators: Count | None = None,
         generators: Literal["field", "constant", "commuting"] = "field",
-        hidden: int = 128,
-        widths: tuple[int, ...] = (1024, 512, 128),
-        lr: float = 1e-3,
-        weight_decay: float = 1e-4,
+        hidden: Count = 128,
+        widths: tuple[Count, ...] = (1024, 512, 128),
+        lr: Positive = 1e-3,
+        weight_decay: NonNegative = 1e-4,
     ) -> None:
         super().__init__(
             problem,

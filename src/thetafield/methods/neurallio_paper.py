@@ -11,6 +11,7 @@ from thetafield.data.domains import DomainBatch
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import knn_charts, random_charts
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem, Schedule
+from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.streams import torch_stream
 
 
@@ -45,7 +46,7 @@ class NeuralLioPaper(Method):
         samples: Samples drawn from each domain per step; 0 takes all.
         neighbours: k, beside the anchor itself.
         charts: Whether targets are the k nearest domains; otherwise k random ones, drawn anew at every step.
-        gate: Whether the descriptor gate is used. The public demo has none, and the paper's 2-Moons ablation lists none.
+        gate: Whether the descriptor gate is used; the demo has none, and the paper's 2-Moons ablation lists none.
         latent_dim: m.
         num_generators: r; None takes one per descriptor coordinate.
         generators: "field" as in the paper; "constant", or "commuting" for laws that hold by construction.
@@ -73,24 +74,24 @@ class NeuralLioPaper(Method):
         self,
         problem: Problem,
         *,
-        epochs: int = 200,
-        block: int = 5,
+        epochs: Count = 200,
+        block: Count = 5,
         shuffle: bool = False,
-        samples: int = 0,
-        neighbours: int = 5,
+        samples: Natural = 0,
+        neighbours: Count = 5,
         charts: bool = True,
         gate: bool = False,
-        latent_dim: int = 32,
-        num_generators: int | None = None,
+        latent_dim: Count = 32,
+        num_generators: Count | None = None,
         generators: Literal["field", "constant", "commuting"] = "field",
-        hidden: int = 128,
-        widths: tuple[int, ...] = (1024, 512, 128),
-        reconstruction: float = 100.0,
-        embedding: float = 10.0,
-        consistency: float = 100.0,
-        lr: float = 1e-3,
+        hidden: Count = 128,
+        widths: tuple[Count, ...] = (1024, 512, 128),
+        reconstruction: NonNegative = 100.0,
+        embedding: NonNegative = 10.0,
+        consistency: NonNegative = 100.0,
+        lr: Positive = 1e-3,
         schedule: Literal["constant", "cosine"] = "constant",
-        weight_decay: float = 1e-4,
+        weight_decay: NonNegative = 1e-4,
         keep: Literal["last", "best"] = "best",
     ) -> None:
         super().__init__(problem)
@@ -149,7 +150,9 @@ class NeuralLioPaper(Method):
         z = problem.domains.z[support.index]
         carried = field.transport(latent[anchor], z[anchor], z[batch.target]).flatten(0, 1)
         # One call for both: the decoder's weights are almost all of the model, and so is their gradient.
-        rebuilt, carried_theta = field.coder.decode(torch.cat([latent[anchor], carried])).split([len(anchor), len(edge)])
+        rebuilt, carried_theta = field.coder.decode(torch.cat([latent[anchor], carried])).split(
+            [len(anchor), len(edge)]
+        )
         own, transported = self._risks(theta[anchor], carried_theta, support, torch.cat([anchor, edge]))
         return {
             "own risk": own.sum() * batch.target.shape[1],

@@ -81,13 +81,18 @@ class Predictor(nn.Module):
         self._template = [copy.deepcopy(head).to("meta")]
 
     @property
+    def template(self) -> nn.Module:
+        """The head without values, for `functional_call` with views of θ."""
+        return self._template[0]
+
+    @property
     def dim(self) -> int:
         """D, the number of head parameters."""
         return self.spec.dim
 
     def train(self, mode: bool = True) -> "Predictor":
         """Set training mode of the backbone and of the template (dropout)."""
-        self._template[0].train(mode)
+        self.template.train(mode)
         return super().train(mode)
 
     def features(self, x: Features) -> Features:
@@ -98,7 +103,7 @@ class Predictor(nn.Module):
 
     def head(self, theta: Thetas, features: Features) -> Outputs:
         """Run one head per domain: the only place where heads are vectorised over θ."""
-        template = self._template[0]
+        template = self.template
 
         def single(views: dict[str, Tensor], inputs: Tensor) -> Tensor:
             return functional_call(template, views, (inputs,))
@@ -111,7 +116,7 @@ class Predictor(nn.Module):
 
     def module(self, theta: Tensor) -> nn.Module:
         """Return an ordinary module with the parameters of one θ of shape (D,)."""
-        head = copy.deepcopy(self._template[0]).to_empty(device=theta.device)
+        head = copy.deepcopy(self.template).to(theta.dtype).to_empty(device=theta.device)
         head.load_state_dict({name: view.clone() for name, view in self.spec.views(theta.detach()).items()})
         model = nn.Sequential(copy.deepcopy(self.backbone), head)
         return model.to(theta.dtype).eval()
@@ -119,7 +124,7 @@ class Predictor(nn.Module):
     @property
     def first_bias(self) -> slice:
         """Where the bias of the head's first linear layer lies in θ: adding to it equals widening the head's input."""
-        layers = [(name, m) for name, m in self._template[0].named_modules() if isinstance(m, nn.Linear)]
+        layers = [(name, m) for name, m in self.template.named_modules() if isinstance(m, nn.Linear)]
         if not layers or layers[0][1].bias is None:
             raise OptionError("A modulated field needs a head that begins with a linear layer with a bias.")
         name = layers[0][0]

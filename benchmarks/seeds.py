@@ -1,0 +1,80 @@
+"""Several methods over several seeds of a dataset, one JSON file per method.
+
+Run: python benchmarks/seeds.py two-moons --methods erm,neurallio --seeds 5 --device cuda --out results/two-moons
+"""
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from thetafield.bench import run_trial
+from thetafield.data import DomainSet
+from thetafield.datasets import DATASETS
+from thetafield.evaluation import field_laws
+from thetafield.fields.storage import load_model
+from thetafield.files import write_json
+
+LAWS = ("identity", "associativity", "invertibility")
+
+
+def trial(work: tuple[str, str, int, str]) -> dict[str, Any]:
+    """Run one trial in a scratch folder and measure the laws over all pairs of all its test domains."""
+    dataset, method, seed, device = work
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        result = run_trial(dataset, method, seed=seed, out=Path(folder), device=device, resume=True)
+        if result["laws"]:
+            model = load_model(Path(folder) / "field").to(device)
+            test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
+            laws = field_laws(model, test.z, seed=seed)
+            result["laws"] = asdict(laws) if laws else None
+    print(f"{method} seed {seed}: {result['score']:.2f} in {result['train_seconds']:.1f} s", flush=True)
+    return result
+
+
+def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return mean and standard deviation over seeds."""
+
+    def of(values: list[float]) -> dict[str, Any]:
+        return {"mean": statistics.mean(values), "std": statistics.stdev(values) if len(values) > 1 else 0.0}
+
+    content = {key: of([r[key] for r in results]) for key in ("score", "macro", "worst_decile", "train_seconds")}
+    content["groups"] = {g: of([r["groups"][g]["score"] for r in results]) for g in results[0]["groups"]}
+    if results[0]["laws"]:
+        content["laws"] = {law: of([r["laws"][law] for r in results]) for law in LAWS}
+    return content
+
+
+def main() -> None:
+    """Run all trials, a few processes at a time, and store them by method."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset")
+    parser.add_argument("--methods", required=True)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    methods = arguments.methods.split(",")
+    work = [(arguments.dataset, m, seed, arguments.device) for m in methods for seed in range(arguments.seeds)]
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(arguments.processes, maxtasksperchild=4) as pool:
+        results = list(pool.imap(trial, work))
+    command = "python " + " ".join(sys.argv)
+    for method in methods:
+        own = [r for r in results if r["method"] == method]
+        content = {"command": command, "summary": summary(own), "results": own}
+        write_json(arguments.out / f"{method}.json", content)
+        print(method, json.dumps(content["summary"]["score"]), json.dumps(content["summary"].get("laws")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""One trial: train a method on a dataset, score it on the unseen domains, keep the result and the field."""
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from thetafield import __version__
+from thetafield.data.domains import DomainSet
+from thetafield.datasets.base import DATASETS
+from thetafield.errors import FormatError
+from thetafield.evaluation.laws import field_laws
+from thetafield.evaluation.scores import Scores, evaluate
+from thetafield.fields.storage import save_model
+from thetafield.files import write_json
+from thetafield.methods.base import METHODS
+from thetafield.options import checked
+from thetafield.training.checkpoint import NAME as CHECKPOINT
+from thetafield.training.fit import Report
+from thetafield.training.train import pick_device, train_field
+
+
+def run_trial(
+    dataset: str,
+    method: str,
+    *,
+    seed: int,
+    out: Path,
+    options: Mapping[str, Any] | None = None,
+    dataset_options: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    checkpoint_every: float = 20.0,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """Run one trial into the folder `out` and return its result.
+
+    `out` receives the checkpoint while training, then the saved field (`field/`), the losses (`history.json`) and,
+    last, `result.json`: where that file exists, the trial is complete.
+
+    Args:
+        dataset: Registry name of the dataset.
+        method: Registry name of the method.
+        seed: Root seed of the data, the start, the batches and the noise.
+        out: Folder of the trial.
+        options: The method's options.
+        dataset_options: The dataset's options.
+        device: auto, cpu or cuda.
+        resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
+        checkpoint_every: Least seconds between two checkpoints.
+        report: Called after every epoch.
+    """
+    settings = {
+        "dataset": dataset,
+        "method": method,
+        "seed": seed,
+        "options": _plain(checked(METHODS[method], options or {}, method)),
+        "dataset_options": _plain(checked(DATASETS[dataset], dataset_options or {}, dataset)),
+    }
+    finished = _earlier(Path(out), settings, resume)
+    if finished is not None:
+        return finished
+    place = pick_device(device)
+    data = DATASETS[dataset](seed, **checked(DATASETS[dataset], dataset_options or {}, dataset))
+    trained = train_field(
+        data.train,
+        method,
+        seed=seed,
+        options=options,
+        predictor=data.predictor,
+        predictor_options=data.predictor_options,
+        ordered=data.ordered,
+        device=str(place),
+        checkpoint=Path(out),
+        checkpoint_every=checkpoint_every,
+        report=report,
+    )
+    started = time.perf_counter()
+    scores = evaluate(trained.model, DomainSet.concatenate(list(data.test.values())))
+    eval_seconds = time.perf_counter() - started
+    bounds = np.cumsum([0, *(len(group) for group in data.test.values())])
+    groups = {
+        name: _summary(scores, int(a), int(b), group)
+        for (name, group), a, b in zip(data.test.items(), bounds[:-1], bounds[1:], strict=True)
+    }
+    laws = field_laws(trained.model, next(iter(data.test.values())).z, seed=seed)
+    result = settings | {
+        "metric": scores.metric,
+        "score": scores.score,
+        "macro": scores.macro,
+        "worst_decile": scores.worst_decile,
+        "per_domain": scores.per_domain.round(4).tolist(),
+        "groups": groups,
+        "laws": None if laws is None else asdict(laws),
+        "relevance": trained.model.relevance(),
+        "train_seconds": trained.seconds,
+        "eval_seconds": eval_seconds,
+        "device": _device_name(place),
+        "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    save_model(trained.model, Path(out) / "field")
+    write_json(Path(out) / "history.json", trained.history)
+    write_json(Path(out) / "result.json", result)
+    (Path(out) / CHECKPOINT).unlink(missing_ok=True)
+    return result
+
+
+def _summary(scores: Scores, start: int, end: int, group: DomainSet) -> dict[str, Any]:
+    part = Scores.of(scores.metric, scores.per_domain[start:end], group.sizes.numpy())
+    return {"domains": end - start, "score": part.score, "macro": part.macro, "worst_decile": part.worst_decile}
+
+
+def _earlier(out: Path, settings: dict[str, Any], resume: bool) -> dict[str, Any] | None:
+    """Return the result of a finished trial in `out`, None where there is work to do, or refuse to overwrite."""
+    if out.exists() and not out.is_dir():
+        raise FormatError(f"{out} is a file: name a folder for the trial.")
+    path = out / "result.json"
+    if path.exists():
+        if not resume:
+            raise FormatError(f"{out} already holds a finished trial: choose another folder, or --resume to keep it.")
+        try:
+            result = json.loads(path.read_text())
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise FormatError(f"{path} is damaged: delete it to run the trial again.") from None
+        for key, value in settings.items():
+            if result.get(key) != value:
+                raise FormatError(
+                    f"{out} holds another trial ({key} {result.get(key)!r}, not {value!r}): choose another folder."
+                )
+        return result
+    if (out / CHECKPOINT).exists() and not resume:
+        raise FormatError(f"{out} holds a stopped trial: add --resume to go on with it, or choose another folder.")
+    return None
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the JSON values they are stored as."""
+    return json.loads(json.dumps(options))
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"

@@ -1,0 +1,137 @@
+"""The command line. Heavy imports happen inside commands, so that help answers at once."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thetafield import __version__
+from thetafield.errors import ThetafieldError
+
+app = typer.Typer(
+    name="thetafield",
+    help="One model for every domain, even those nobody has seen.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Seed = Annotated[int, typer.Option(help="Root seed of the data, the start, the batches and the noise.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"thetafield {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Learn the parameter field θ(z) of many domains, and get an ordinary model for any descriptor z."""
+
+
+@app.command("list")
+def list_entries(
+    kind: Annotated[str, typer.Argument(help="datasets, methods or predictors; all of them by default.")] = "all",
+    as_json: Json = False,
+) -> None:
+    """Show what there is: datasets, methods and predictors, with their needs, references and options."""
+    from thetafield.report.catalogue import catalogue, print_catalogue
+
+    content = catalogue(kind)
+    if as_json:
+        typer.echo(json.dumps(content, indent=2))
+    else:
+        print_catalogue(content)
+
+
+@app.command()
+def train(
+    dataset: Annotated[str, typer.Argument(help="A dataset: `thetafield list datasets`.")],
+    method: Annotated[str, typer.Argument(help="A method: `thetafield list methods`.")],
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder of the trial; out/DATASET-METHOD-SEED by default.")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Override an option of the method.")
+    ] = None,
+    data_assignments: Annotated[
+        list[str] | None, typer.Option("--data-set", metavar="NAME=VALUE", help="Override an option of the dataset.")
+    ] = None,
+    device: Device = "auto",
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="Least seconds between two checkpoints.")] = 20.0,
+    resume: Annotated[bool, typer.Option(help="Go on with a stopped trial; a finished one is shown again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one trial: train METHOD on DATASET, score it on unseen domains, save the result and the field.
+
+    For example: thetafield train two-moons neurallio --seed 1 --set epochs=300
+    """
+    from thetafield.bench.trial import run_trial
+    from thetafield.memory import keep_freed_memory
+    from thetafield.options import parse_assignments
+    from thetafield.report.progress import training_display
+
+    keep_freed_memory()
+    folder = out or Path("out") / f"{dataset}-{method}-{seed}"
+    with training_display(f"{method} on {dataset}") as report:
+        result = run_trial(
+            dataset,
+            method,
+            seed=seed,
+            out=folder,
+            options=parse_assignments(assignments or []),
+            dataset_options=parse_assignments(data_assignments or []),
+            device=device,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            report=report,
+        )
+    _show(result, folder, as_json)
+
+
+def _show(result: dict[str, Any], folder: Path, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    unit = " %" if result["metric"] == "error" else ""
+    typer.echo(f"{result['method']} on {result['dataset']}, seed {result['seed']}: ", nl=False)
+    typer.echo(f"{result['metric']} {result['score']:.2f}{unit} over {len(result['per_domain'])} unseen domains")
+    for name, group in result["groups"].items():
+        typer.echo(f"  {name:<8} {group['score']:.2f}{unit} ({group['domains']} domains)")
+    typer.echo(f"  worst decile {result['worst_decile']:.2f}{unit}, {result['train_seconds']:.1f} s of training")
+    typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("out/demo"),
+    seed: Seed = 0,
+    device: Device = "auto",
+    quick: Annotated[bool, typer.Option("--quick", help="A few steps only: to see that everything runs.")] = False,
+) -> None:
+    """Train NeuralLio, ERM, ERM-D and NDA on 2-Moons and write a page that shows what they learned."""
+    from thetafield.memory import keep_freed_memory
+    from thetafield.report.demo import run_demo
+
+    keep_freed_memory()
+    run_demo(out, seed=seed, device=device, quick=quick)
+
+
+def main() -> None:
+    """Run the program; what is wrong with the input is said in one sentence, with exit code 2."""
+    try:
+        app()
+    except ThetafieldError as error:
+        typer.echo(f"thetafield: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("thetafield: stopped; finished work is kept, --resume goes on.", err=True)
+        sys.exit(130)

@@ -1,0 +1,185 @@
+"""The conformance suite of methods."""
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from thetafield.data.domains import DomainSet
+from thetafield.fields.base import FIELDS, ParameterField
+from thetafield.methods.base import METHODS, Loss, Method, Problem
+from thetafield.options import schema
+from thetafield.predictors.base import PREDICTORS
+from thetafield.streams import seeded
+from thetafield.training.fit import fit
+
+# Small settings by option name: a suite that runs on every method cannot know each one's options.
+SMALL: dict[str, Any] = {
+    "steps": 30,
+    "tune_steps": 10,
+    "epochs": 6,
+    "samples": 4,
+    "block": 6,
+    "neighbours": 2,
+    "latent_dim": 4,
+    "widths": (12, 8),
+    "hidden": 8,
+}
+
+
+def toy_problem(
+    *,
+    regression: bool = False,
+    num_domains: int = 6,
+    sizes: tuple[int, ...] = (5, 9, 7, 6, 8, 5),
+    seed: int = 0,
+    order: list[int] | None = None,
+) -> Problem:
+    """Return a ragged two-descriptor problem in double precision whose best head turns with the descriptor."""
+    stream = np.random.default_rng(seed)
+    z = stream.uniform(size=(num_domains, 2))
+    counts = np.resize(sizes, num_domains)
+    codes = np.repeat(np.arange(num_domains), counts)
+    x = stream.normal(size=(len(codes), 3))
+    angle = 2 * z[codes, 0]
+    signal = x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle)
+    y = np.stack([signal, -signal], 1) if regression else (signal > 0).astype(int)
+    domains = DomainSet.from_arrays(
+        x, y, domain=codes, z=z, classification=not regression, dtype=torch.float64, descriptors=("place", "time")
+    )
+    if order is not None:
+        domains = domains.select(order)
+    with seeded(seed, "start"):
+        predictor = PREDICTORS["mlp"]((3,), 2, hidden=(6, 5)).double()
+    return Problem(domains, predictor, "squared_error" if regression else "cross_entropy", seed)
+
+
+def make_method(name: str, problem: Problem, **changed: Any) -> Method:
+    """Build a method with small settings, in the problem's precision."""
+    options = _small(name) | changed
+    with seeded(problem.seed, "start"):
+        return METHODS[name](problem, **options).double()
+
+
+def _small(name: str) -> dict[str, Any]:
+    chosen = {}
+    for key, (_, default) in schema(METHODS[name]).items():
+        if key in SMALL:
+            chosen[key] = (
+                (SMALL[key],) if isinstance(default, tuple) and not isinstance(SMALL[key], tuple) else SMALL[key]
+            )
+    return chosen
+
+
+def check_method(name: str) -> None:
+    """Assert what every method owes its users; see the single checks below."""
+    check_described(name)
+    for loss in _losses(name):
+        check_gradients(name, loss)
+        check_learns(name, loss)
+    check_same_bits(name)
+    check_permutation(name)
+    check_rebuilt(name)
+    if not METHODS[name].needs.descriptor:
+        check_ignores_descriptors(name)
+
+
+def _losses(name: str) -> list[Loss]:
+    return ["cross_entropy"] if METHODS[name].needs.classification else ["cross_entropy", "squared_error"]
+
+
+def _problem(loss: Loss) -> Problem:
+    return toy_problem(regression=loss != "cross_entropy")
+
+
+def _trained(name: str, problem: Problem, **changed: Any) -> Method:
+    method = make_method(name, problem, **changed)
+    fit(method)
+    return method
+
+
+def check_described(name: str) -> None:
+    """Every option has a default and a line in the docstring; the method names its reference."""
+    entry = METHODS[name]
+    documentation = "\n".join(
+        inspect.getdoc(base) or "" for base in entry.__mro__ if base.__module__ == entry.__module__
+    )
+    inherited = "\n".join(inspect.getdoc(base) or "" for base in entry.__mro__)
+    assert documentation, f"{name} has no docstring"
+    assert entry.name == name and entry.title and entry.reference
+    for key, (_, default) in schema(entry).items():
+        assert default is not inspect.Parameter.empty, f"{name}: option {key} has no default"
+        assert f"{key}:" in inherited, f"{name}: option {key} is not described in the docstring"
+
+
+def check_gradients(name: str, loss: Loss) -> None:
+    """Every loss term is a finite scalar, and every trained parameter feels the loss within an epoch."""
+    method = make_method(name, _problem(loss))
+    for phase in method.phases():
+        phase.begin()
+        felt = [torch.zeros_like(p) for p in phase.parameters]
+        for batch in phase.batches(0):
+            terms = phase.loss(batch)
+            for term, value in terms.items():
+                assert value.shape == () and torch.isfinite(value), f"{name}: term {term} is not a finite scalar"
+            total = torch.stack(list(terms.values())).sum()
+            gradients = torch.autograd.grad(total, phase.parameters)
+            felt = [f + g.abs() for f, g in zip(felt, gradients, strict=True)]
+        assert all(bool(f.any()) for f in felt), f"{name}: a parameter of phase {phase.name} gets no gradient"
+
+
+def check_learns(name: str, loss: Loss) -> None:
+    """The loss falls on a toy, and the field answers for any batch shape."""
+    problem = _problem(loss)
+    method = make_method(name, problem)
+    history = fit(method).history
+    last_phase = [record["loss"] for record in history if record["phase"] == history[-1]["phase"]]
+    assert min(last_phase) <= last_phase[0], f"{name}: the loss never fell"
+    assert last_phase[-1] <= history[0]["loss"] or len({r["phase"] for r in history}) > 1, f"{name}: the loss rose"
+    thetas = method.field()(torch.rand(2, 3, 2, dtype=torch.float64))
+    assert thetas.shape == (2, 3, problem.predictor.dim)
+    assert torch.isfinite(thetas).all()
+
+
+def check_same_bits(name: str) -> None:
+    """The same seed gives the same bits; another seed does not."""
+    first, second = (_trained(name, toy_problem()).state_dict() for _ in range(2))
+    assert all(torch.equal(first[key], second[key]) for key in first), f"{name}: same seed, other bits"
+    other = _trained(name, toy_problem(seed=1)).state_dict()
+    assert any(not torch.equal(first[key], other[key]) for key in first), f"{name}: the seed does nothing"
+
+
+def check_permutation(name: str) -> None:
+    """Renumbering the domains changes nothing: every θ(z) stays the same.
+
+    Each domain holds one sample and each block holds all domains, so that draws do not depend on the numbering.
+    """
+    order = [3, 1, 5, 0, 4, 2]
+    problems = [toy_problem(sizes=(1,), order=given) for given in (None, order)]
+    fields = [_trained(name, problem).field() for problem in problems]
+    query = torch.rand(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for z in (query, problems[0].domains.z):
+        torch.testing.assert_close(fields[0](z), fields[1](z), rtol=1e-7, atol=1e-9, msg=lambda m: f"{name}: {m}")
+
+
+def check_rebuilt(name: str) -> None:
+    """The field is rebuilt from its kind, config and state dict alone."""
+    field = _trained(name, toy_problem()).field()
+    rebuilt: ParameterField = FIELDS[field.kind](**field.config).double()
+    rebuilt.load_state_dict(field.state_dict())
+    z = torch.rand(5, field.descriptor_dim, dtype=torch.float64)
+    assert torch.equal(field.eval()(z), rebuilt.eval()(z)), f"{name}: the rebuilt field differs"
+
+
+def check_ignores_descriptors(name: str) -> None:
+    """A method that declares no need of descriptors learns the same θ whatever they are."""
+    problem = toy_problem()
+    shuffled = replace(problem, domains=replace(problem.domains, z=problem.domains.z.flip(0) * 3))
+    thetas: list[Tensor] = []
+    for given in (problem, shuffled):
+        given = replace(given, predictor=toy_problem().predictor)
+        thetas.append(_trained(name, given).field()(torch.zeros(1, 2, dtype=torch.float64)))
+    assert torch.equal(*thetas), f"{name} declares no need of descriptors, but reads them"

@@ -1,0 +1,147 @@
+"""Charts, transports, laws and trust."""
+
+import numpy as np
+import pytest
+import torch
+
+from thetafield.errors import DataError
+from thetafield.geometry.atlas import knn_charts, nearest, random_charts
+from thetafield.geometry.coder import Coder
+from thetafield.geometry.generators import CommutingGenerators
+from thetafield.geometry.laws import ParameterTransport, check_laws
+from thetafield.geometry.transport import LieTransport
+from thetafield.geometry.trust import Trust
+from thetafield.testing.oracles import loop_transport
+
+
+def test_charts_equal_a_loop(generator):
+    z = torch.rand(30, 3, dtype=torch.float64, generator=generator)
+    charts = knn_charts(z, 4)
+    for i in range(30):
+        order = np.argsort(np.linalg.norm((z - z[i]).numpy(), axis=1), kind="stable")
+        assert charts.neighbours[i, 0] == i
+        assert charts.neighbours[i].tolist() == order[:5].tolist()
+    source, target = charts.edges
+    assert source.tolist() == [i for i in range(30) for _ in range(5)]
+    assert torch.equal(target.reshape(30, 5), charts.neighbours)
+
+
+def test_charts_of_equal_descriptors_still_begin_with_the_anchor():
+    charts = knn_charts(torch.zeros(5, 2), 2)
+    assert charts.neighbours[:, 0].tolist() == list(range(5))
+    assert all(len(set(row)) == 3 for row in charts.neighbours.tolist())
+
+
+def test_too_many_neighbours_is_said():
+    with pytest.raises(DataError, match=r"at least 6 training domains, but there are 5.*neighbours to 4"):
+        knn_charts(torch.rand(5, 2), 5)
+
+
+def test_nearest_in_pieces_equals_nearest_at_once(generator, monkeypatch):
+    query, anchors = torch.rand(50, 2, generator=generator), torch.rand(20, 2, generator=generator)
+    whole = nearest(query, anchors, 3)
+    monkeypatch.setattr("thetafield.geometry.atlas.CELLS", 60)
+    for a, b in zip(whole, nearest(query, anchors, 3), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_random_charts_hold_the_anchor_and_distinct_others(generator):
+    charts = random_charts(8, 3, torch.tensor([5, 2]), generator)
+    assert charts[:, 0].tolist() == [5, 2]
+    assert all(len(set(row)) == 4 for row in charts.tolist())
+
+
+@pytest.mark.parametrize("options", [{}, {"num_generators": 4}, {"gate": False}, {"generators": "commuting"}])
+def test_lie_transport_equals_dense_exponentials(options, generator):
+    torch.manual_seed(0)
+    transport = LieTransport(2, 6, **options).double()
+    latent = torch.randn(3, 6, dtype=torch.float64, generator=generator)
+    source, target = (torch.rand(3, *k, 2, dtype=torch.float64, generator=generator) * 3 for k in ((), (4,)))
+    carried = transport(latent, source, target)
+    for b in range(3):
+        for k in range(4):
+            slow = loop_transport(transport, latent[b], source[b], target[b, k])
+            torch.testing.assert_close(carried[b, k], slow, rtol=1e-10, atol=1e-11)
+
+
+def test_the_first_coordinate_acts_first(generator):
+    torch.manual_seed(0)
+    transport = LieTransport(2, 4, gate=False, generators="constant").double()
+    first, second = transport.generators(torch.zeros(1, 2))[0].detach()
+    latent = torch.randn(1, 4, dtype=torch.float64, generator=generator)
+    carried = transport(latent, torch.zeros(1, 2, dtype=torch.float64), torch.ones(1, 1, 2, dtype=torch.float64))[0, 0]
+    torch.testing.assert_close(carried, torch.matrix_exp(second) @ torch.matrix_exp(first) @ latent[0])
+
+
+class Isometry(Coder):
+    """A linear coder with an exact inverse, so that only the transport can break a law."""
+
+    def __init__(self, size):
+        super().__init__(size, size, ())
+        q = torch.linalg.qr(torch.randn(size, size, dtype=torch.float64)).Q
+        self.double()
+        with torch.no_grad():
+            self.encoder[0].weight.copy_(q)
+            self.decoder[0].weight.copy_(q.T)
+            self.encoder[0].bias.zero_()
+            self.decoder[0].bias.zero_()
+
+
+def test_all_laws_hold_for_commuting_generators(generator):
+    torch.manual_seed(0)
+    operator = ParameterTransport(Isometry(6), LieTransport(2, 6, gate=False, generators="commuting").double())
+    thetas = torch.randn(9, 6, dtype=torch.float64, generator=generator)
+    z = torch.rand(9, 2, dtype=torch.float64, generator=generator)
+    laws = check_laws(operator, thetas, z, 50, generator)
+    assert laws.num_pairs == 81 and laws.num_triplets == 50
+    for law in (laws.identity, laws.associativity, laws.invertibility):
+        assert law == pytest.approx(100, abs=1e-9)
+    for defect in (laws.identity_defect, laws.associativity_defect, laws.invertibility_defect):
+        assert defect == pytest.approx(0, abs=1e-9)
+
+
+def test_only_the_identity_is_exact_for_a_generator_field(generator):
+    torch.manual_seed(0)
+    operator = ParameterTransport(Isometry(6), LieTransport(2, 6).double())
+    thetas = torch.randn(9, 6, dtype=torch.float64, generator=generator)
+    z = 5 * torch.rand(9, 2, dtype=torch.float64, generator=generator)
+    laws = check_laws(operator, thetas, z, 50, generator)
+    assert laws.identity_defect == 0
+    assert laws.associativity_defect > 1e-3 and laws.invertibility_defect > 1e-3
+
+
+@torch.no_grad()
+def test_laws_equal_a_loop(generator):
+    torch.manual_seed(0)
+    coder, transport = Coder(10, 4, (8,)).double(), LieTransport(2, 4).double()
+    operator = ParameterTransport(coder, transport)
+    thetas = torch.randn(5, 10, dtype=torch.float64, generator=generator)
+    z = torch.rand(5, 2, dtype=torch.float64, generator=generator)
+    laws = check_laws(operator, thetas, z, 7, torch.Generator().manual_seed(3))
+
+    def carry(theta, i, j):
+        return coder.decode(loop_transport(transport, coder.encode(theta[None])[0], z[i], z[j])[None])[0]
+
+    def cosine(a, b):
+        return float(a @ b / a.norm() / b.norm())
+
+    inverse = [cosine(thetas[i], carry(carry(thetas[i], i, j), j, i)) for i in range(5) for j in range(5)]
+    assert laws.invertibility == pytest.approx(100 * np.mean(inverse), rel=1e-9)
+    triplets = torch.randint(5, (7, 3), generator=torch.Generator().manual_seed(3)).tolist()
+    composed = [cosine(carry(carry(thetas[i], i, j), j, k), carry(thetas[i], i, k)) for i, j, k in triplets]
+    assert laws.associativity == pytest.approx(100 * np.mean(composed), rel=1e-9)
+    assert laws.identity == pytest.approx(100 * np.mean([cosine(thetas[i], carry(thetas[i], i, i)) for i in range(5)]))
+
+
+def test_commuting_generators_commute():
+    torch.manual_seed(0)
+    first, second = CommutingGenerators(6, 2)(torch.zeros(1, 2))[0]
+    torch.testing.assert_close(first @ second, second @ first)
+
+
+def test_trust_falls_with_distance(generator):
+    anchors = torch.rand(40, 2, generator=generator)
+    trust = Trust.fit(anchors)
+    assert torch.equal(trust(anchors), torch.ones(40))
+    line = torch.stack([torch.linspace(1, 4, 20), torch.full((20,), 0.5)], 1)
+    assert (trust(line).diff() <= 0).all() and trust(line)[-1] < 1e-3
