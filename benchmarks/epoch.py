@@ -39,7 +39,8 @@ def build() -> NeuralLioPaper:
 def seconds(method: NeuralLioPaper, loss: Callable[[ChartBatch], dict[str, Tensor]], epoch: int) -> float:
     """Time one epoch, optimiser included."""
     (phase,) = method.phases()
-    optimiser = torch.optim.Adam(phase.parameters, lr=phase.lr, weight_decay=phase.weight_decay, fused=True)
+    (player,) = phase.players
+    optimiser = torch.optim.Adam(player.parameters, lr=player.lr, weight_decay=player.weight_decay, fused=True)
     started = time.perf_counter()
     for batch in phase.batches(epoch):
         optimiser.zero_grad(set_to_none=True)

@@ -1,5 +1,11 @@
 """One thread per test process, so that two workers share two cores, and the same numbers everywhere."""
 
+import os
+
+# Before torch is loaded, here and in every process the tests start: threads of two workers that wait for each other on
+# two cores take a hundred times as long as one thread each.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import pytest
 import torch
 from hypothesis import settings

@@ -43,7 +43,8 @@ def test_an_epoch_equals_the_loop():
     for loss in (None, loop_loss):
         method = make_method("neurallio-paper", toy_problem(), block=2)
         (phase,) = method.phases()
-        optimiser = torch.optim.Adam(phase.parameters, lr=phase.lr, weight_decay=phase.weight_decay)
+        (player,) = phase.players
+        optimiser = torch.optim.Adam(player.parameters, lr=player.lr, weight_decay=player.weight_decay)
         for epoch in range(2):
             for batch in phase.batches(epoch):
                 terms = method.loss(batch) if loss is None else loss(method, batch)

@@ -49,9 +49,8 @@ class _FieldEstimator(BaseEstimator):
         checked(METHODS[self.method], self.options or {}, self.method)  # said even where the field is constant
         needs = METHODS[self.method].needs
         classification = isinstance(self, ClassifierMixin)
-        domains = DomainSet.from_arrays(
-            X, y, domain=domain, z=z, classification=classification, features=getattr(self, "feature_names_in_", None)
-        )
+        features = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        domains = DomainSet.from_arrays(X, y, domain=domain, z=z, classification=classification, features=features)
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
         pooled = z is None and domain is None and (needs.descriptor or needs.ordered or needs.min_domains > 1)
         trained = train_field(
@@ -97,17 +96,18 @@ class _FieldEstimator(BaseEstimator):
             )
         if num_rows is not None and len(table) not in (1, num_rows):
             raise DataError(f"z has {len(table)} rows, but X has {num_rows}: give one z per row, or one for all.")
-        values = torch.from_numpy(table).to(torch.float32)
+        values = torch.tensor(table, dtype=torch.float32)
         return values.expand(num_rows, -1) if num_rows is not None and len(table) == 1 else values
 
     def _outputs(self, X: Any, z: Any) -> np.ndarray:
         check_is_fitted(self)
+        columns, features = column_names(X), self.model_.recipe.features
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float64, np.float32])
-        return (
-            self.model_.row_outputs(torch.from_numpy(np.ascontiguousarray(X)), self._descriptors(z, len(X)))
-            .cpu()
-            .numpy()
-        )
+        # A field that was loaded takes arrays as well as tables, but a table's columns must be those it was fitted with.
+        if columns is not None and features is not None and columns != features:
+            raise DataError(f"X has columns {', '.join(columns)}, but {', '.join(features)} were expected: give those.")
+        rows = torch.from_numpy(np.require(X, requirements=["C", "W"]))  # torch warns of arrays it must not write to
+        return self.model_.row_outputs(rows, self._descriptors(z, len(X))).cpu().numpy()
 
     def model_at(self, z: Any = None) -> nn.Module:
         """Return the model of one descriptor as an ordinary module: raw columns in, logits or targets out."""
@@ -280,7 +280,5 @@ def load_field(path: str | Path, device: str = "auto") -> FieldClassifier | Fiel
     )
     estimator.model_ = model
     estimator.n_features_in_ = recipe.input_shape[0]
-    if recipe.features is not None:
-        estimator.feature_names_in_ = np.array(recipe.features, dtype=object)
     estimator.relevance_ = model.relevance()
     return estimator

@@ -49,6 +49,8 @@ def checked(owner: Callable, options: Mapping[str, Any], name: str) -> dict[str,
     Raises:
         OptionError: An option does not exist or its value is ill-typed; the sentence names the closest valid one.
     """
+    if not isinstance(options, Mapping):
+        raise OptionError(f"{name}: options are a dictionary of names and values, but got {options!r}.")
     valid = schema(owner)
     for key in options:
         if key not in valid:

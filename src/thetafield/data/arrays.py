@@ -59,7 +59,7 @@ def as_numbers(
     if array.size and not (float(array.min()) >= -largest and float(array.max()) <= largest):
         flat = array.reshape(len(array), -1).astype(np.float64)
         bad = ~(np.abs(flat) <= largest)
-        row, column = np.argwhere(bad)[0]
+        row, column = np.argwhere(bad)[0].tolist()
         value = flat[row, column]
         kind = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, which is too large,"
         where = _place(row, column, flat.shape[1], names)
@@ -172,6 +172,18 @@ def domain_descriptors(
         f"z has {len(z)} rows, but there are {num_rows} samples in {len(ids)} domains: give one row per sample or "
         "one per domain."
     )
+
+
+def check_resolution(z: np.ndarray, names: Sequence[str], eps: float) -> None:
+    """Raise where rounding to a relative precision of `eps` would blur the differences between domains."""
+    spread, size = np.ptp(z, axis=0), np.abs(z).max(axis=0)
+    blurred = (spread > 0) & (size * eps > 1e-3 * spread)
+    if blurred.any():
+        column = int(np.argmax(blurred))
+        raise DataError(
+            f"Descriptor {names[column]!r} varies by {spread[column]:g} only around {z[0, column]:g}, which rounding "
+            "would blur: subtract its smallest value first."
+        )
 
 
 def shown(value: Any) -> str:

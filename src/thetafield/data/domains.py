@@ -11,6 +11,7 @@ from torch import Tensor
 from thetafield.data.arrays import (
     as_numbers,
     as_vector,
+    check_resolution,
     column_names,
     descriptor_table,
     domain_descriptors,
@@ -125,11 +126,12 @@ class DomainSet:
                 raise DataError(f"{what} has {len(given)} names, but there are {width} columns: name each of them.")
         ids, order, counts, codes = group_rows(keys, table)
         per_domain = domain_descriptors(table, ids, codes, rows, names)
+        check_resolution(per_domain, names, torch.finfo(dtype).eps)
         answers = torch.from_numpy(labels[order])
         return cls(
             x=torch.from_numpy(inputs[order]).to(dtype),
             y=answers if classes is not None else answers.to(dtype),
-            z=torch.from_numpy(per_domain).to(dtype),
+            z=torch.tensor(per_domain, dtype=dtype),
             offsets=torch.from_numpy(np.concatenate([[0], np.cumsum(counts)])),
             ids=ids,
             descriptors=names,
@@ -174,7 +176,8 @@ class DomainSet:
     def concatenate(cls, parts: Sequence["DomainSet"]) -> "DomainSet":
         """Return the domains of all `parts` one after another; the parts share names, classes and shapes."""
         for part in parts[1:]:
-            if part.descriptors != parts[0].descriptors or not np.array_equal(part.classes, parts[0].classes):
+            labels = [None if p.classes is None else p.classes.tolist() for p in (part, parts[0])]
+            if part.descriptors != parts[0].descriptors or labels[0] != labels[1]:
                 raise DataError(f"{part!r} and {parts[0]!r} differ in descriptors or classes: give them the same.")
         starts = np.cumsum([0, *(len(part.x) for part in parts)]).tolist()
         return replace(

@@ -1,7 +1,7 @@
 """A learned field with all it needs to answer for raw inputs and raw descriptors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -100,20 +100,23 @@ class FieldModel:
     classes: np.ndarray | None = None
     inputs: Affine | None = None
     outputs: Affine | None = None
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model lives."""
+        return next(self.field.parameters()).device
 
     def to(self, device: torch.device | str) -> "FieldModel":
         """Move every part to a device."""
         for part in (self.predictor, self.field, self.inputs, self.outputs):
             if part is not None:
                 part.to(device)
-        self.device = torch.device(device)
         return self
 
     @torch.no_grad()
     def theta(self, z: Tensor) -> Tensor:
         """Return θ(z) of shape (..., D) at raw descriptors of shape (..., d)."""
-        return self.field(self.scaler(z.to(self.device, torch.float32)))
+        return self.field(self.scaler(z.to(self.device, torch.float32))).detach()
 
     @torch.no_grad()
     def domain_outputs(self, x: Tensor, z: Tensor) -> Tensor:
@@ -153,7 +156,7 @@ class FieldModel:
                 f"model_at takes one descriptor with {len(self.recipe.descriptors)} numbers "
                 f"({', '.join(self.recipe.descriptors)}), but got shape {tuple(z.shape)}."
             )
-        return ModelAt(self.predictor.module(self.theta(z)), self.inputs, self.outputs, self.squeezed)
+        return ModelAt(self.predictor.module(self.theta(z)), self.inputs, self.outputs, self.squeezed).eval()
 
     @property
     def squeezed(self) -> bool:

@@ -28,6 +28,18 @@ class Charts:
         return torch.stack([source.repeat_interleave(self.neighbours.shape[1]), self.neighbours.flatten()])
 
 
+def gather_rows(values: Tensor, index: Indices) -> Tensor:
+    """Return values[index], repeated rows included, with a backward pass that sums in a fixed order.
+
+    The gradient of plain indexing adds repeated rows in whatever order the threads come by, and the same seed would
+    not give the same bits. A product with the matrix that picks the rows is exact and always sums alike.
+    """
+    if not values.requires_grad:
+        return values[index]
+    pick = torch.nn.functional.one_hot(index, len(values)).to(values)
+    return (pick @ values.flatten(1)).unflatten(1, values.shape[1:])
+
+
 def nearest(query: Descriptors, anchors: Anchors, count: int = 1) -> tuple[Tensor, Tensor]:
     """Return (distances, indices) of the `count` nearest anchors of each query, shape (b, count), nearest first.
 

@@ -1,5 +1,5 @@
 """Methods: ways to learn a parameter field, one file each, found by the registry."""
 
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
 
-__all__ = ["METHODS", "Method", "Needs", "Phase", "Problem"]
+__all__ = ["METHODS", "Method", "Needs", "Phase", "Player", "Problem"]

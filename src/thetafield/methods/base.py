@@ -1,5 +1,6 @@
 """What a method is: modules, phases of losses, and the field that comes out. It owns no optimiser and no test data."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -67,8 +68,7 @@ class Schedule:
         rise = min(1.0, progress / self.warmup) if self.warmup > 0 else 1.0
         if self.kind == "constant":
             return rise
-        # Half a cosine wave; the tensor function keeps the value the same on every platform's libm.
-        return rise * 0.5 * (1 + float(torch.cos(torch.tensor(torch.pi * progress, dtype=torch.float64))))
+        return rise * 0.5 * (1 + math.cos(math.pi * progress))
 
 
 def _nothing() -> None:
@@ -76,19 +76,38 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
+class Player:
+    """One loss and the parameters that follow it, each player under its own Adam.
+
+    Most phases have one; adversarial methods have two whose losses oppose each other.
+
+    Args:
+        loss: Terms of the loss of a batch by name; the sum is minimised over `parameters` alone.
+        parameters: What is trained.
+        lr: Adam's step size.
+        weight_decay: L2 coefficient inside Adam.
+        betas: Adam's averaging factors.
+    """
+
+    loss: Callable[[Any], dict[str, Tensor]]
+    parameters: list[nn.Parameter]
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+
+
+@dataclass(frozen=True)
 class Phase:
-    """A stretch of training with one loss and one set of trained parameters.
+    """A stretch of training: whose losses are minimised, on which batches, for how long.
 
     Args:
         name: How it is called in progress, history and messages.
         epochs: Number of epochs.
         steps_per_epoch: Number of batches an epoch yields.
         batches: Yields the batches of an epoch; a function of the epoch and the seed alone, so that a run resumes.
-        loss: Terms of the loss of a batch by name; the sum is minimised.
-        parameters: What is trained.
-        lr: Adam's step size.
-        weight_decay: L2 coefficient inside Adam.
-        schedule: Factor of the step size.
+        players: The losses with their parameters; the first one's loss is the phase's loss.
+        alternate: Whether players take turns, one a step; otherwise all act in every step, in order.
+        schedule: Factor of the step sizes.
         keep: "last" keeps the final parameters, "best" those after the epoch with the lowest training loss.
         begin: Called once before the first epoch.
     """
@@ -97,13 +116,20 @@ class Phase:
     epochs: int
     steps_per_epoch: int
     batches: Callable[[int], Iterator[Any]]
-    loss: Callable[[Any], dict[str, Tensor]]
-    parameters: list[nn.Parameter]
-    lr: float = 1e-3
-    weight_decay: float = 0.0
+    players: tuple[Player, ...]
+    alternate: bool = False
     schedule: Schedule = Schedule()
     keep: Literal["last", "best"] = "last"
     begin: Callable[[], None] = _nothing
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """All that is trained in this phase."""
+        return [parameter for player in self.players for parameter in player.parameters]
+
+    def acting(self, step: int) -> list[int]:
+        """Return which players act in a step, in order."""
+        return [step % len(self.players)] if self.alternate else list(range(len(self.players)))
 
 
 @dataclass(frozen=True)
@@ -138,10 +164,8 @@ class Method(nn.Module, ABC):
         name: str,
         steps: int,
         samples: int,
-        loss: Callable[[DomainBatch], dict[str, Tensor]],
-        parameters: list[nn.Parameter],
-        lr: float,
-        weight_decay: float,
+        players: tuple[Player, ...],
+        alternate: bool = False,
         begin: Callable[[], None] = _nothing,
     ) -> Phase:
         """Return a phase of `steps` batches, each with `samples` samples of every domain, under a cosine schedule."""
@@ -160,10 +184,8 @@ class Method(nn.Module, ABC):
             epochs=epochs,
             steps_per_epoch=steps_per_epoch,
             batches=batches,
-            loss=loss,
-            parameters=parameters,
-            lr=lr,
-            weight_decay=weight_decay,
+            players=players,
+            alternate=alternate,
             schedule=Schedule("cosine"),
             begin=begin,
         )

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.modulated import ModulatedField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -55,10 +55,8 @@ class ERMD(Method):
 
     def phases(self) -> list[Phase]:
         """Return the one pooled phase."""
-        parameters = list(self.parameters())
-        return [
-            self.sampled_phase("pooled", self.steps, self.samples, self.loss, parameters, self.lr, self.weight_decay)
-        ]
+        player = Player(self.loss, list(self.parameters()), self.lr, self.weight_decay)
+        return [self.sampled_phase("pooled", self.steps, self.samples, (player,))]
 
     def field(self) -> ModulatedField:
         """Return θ₀ with its first bias shifted by Wψ(z)."""

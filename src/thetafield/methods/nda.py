@@ -5,7 +5,7 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.table import TableField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
 from thetafield.methods.erm import ERM
 from thetafield.options import Count, NonNegative, Positive
 
@@ -62,16 +62,8 @@ class NDA(Method):
 
     def phases(self) -> list[Phase]:
         """Return the pooled phase, then the tuning of the heads on a frozen backbone."""
-        tuning = self.sampled_phase(
-            "tuning",
-            self.tune_steps,
-            self.samples,
-            self.loss,
-            [self.learned.theta],
-            self.tune_lr,
-            self.weight_decay,
-            begin=self.copy_pooled,
-        )
+        player = Player(self.loss, [self.learned.theta], self.tune_lr, self.weight_decay)
+        tuning = self.sampled_phase("tuning", self.tune_steps, self.samples, (player,), begin=self.copy_pooled)
         return [*self.pooled.phases(), tuning]
 
     def field(self) -> TableField:

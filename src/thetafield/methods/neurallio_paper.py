@@ -9,8 +9,8 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.transported import TransportedField
-from thetafield.geometry.atlas import knn_charts, random_charts
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Problem, Schedule
+from thetafield.geometry.atlas import gather_rows, knn_charts, random_charts
+from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem, Schedule
 from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.streams import torch_stream
 
@@ -158,14 +158,16 @@ class NeuralLioPaper(Method):
             "own risk": own.sum() * batch.target.shape[1],
             "transported risk": transported.sum(),
             "reconstruction": self.reconstruction * _squares(rebuilt, theta[anchor]),
-            "embedding": self.embedding * _squares(carried, latent[edge]),
-            "consistency": self.consistency * _squares(carried_theta, theta[edge]),
+            "embedding": self.embedding * _squares(carried, gather_rows(latent, edge)),
+            "consistency": self.consistency * _squares(carried_theta, gather_rows(theta, edge)),
         }
 
     def _risks(self, own: Tensor, carried: Tensor, support: DomainBatch, where: Tensor) -> tuple[Tensor, ...]:
         """Return the risks of own and carried parameters, each on the domain at `where` in the support."""
         features = self.predictor.features(support.x)
-        picked = DomainBatch(features[where], support.y[where], support.weight[where], support.index[where])
+        picked = DomainBatch(
+            gather_rows(features, where), support.y[where], support.weight[where], support.index[where]
+        )
         outputs = self.predictor.head(torch.cat([own, carried]), picked.x)
         return self.problem.risks(outputs, picked).split([len(own), len(carried)])
 
@@ -177,10 +179,7 @@ class NeuralLioPaper(Method):
                 epochs=self.epochs,
                 steps_per_epoch=-(-len(self.problem.domains) // self.block),
                 batches=self.batches,
-                loss=self.loss,
-                parameters=list(self.parameters()),
-                lr=self.lr,
-                weight_decay=self.weight_decay,
+                players=(Player(self.loss, list(self.parameters()), self.lr, self.weight_decay),),
                 schedule=self.schedule,
                 keep=self.keep,
             )

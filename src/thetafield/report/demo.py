@@ -17,7 +17,7 @@ from rich.table import Table
 from thetafield import __version__
 from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.datasets.two_moons import RANGE
-from thetafield.errors import NeedError
+from thetafield.errors import NeedError, OptionError
 from thetafield.evaluation import evaluate, field_laws
 from thetafield.files import write_json, write_whole
 from thetafield.methods.base import METHODS
@@ -50,6 +50,7 @@ def run_demo(
         console: Where to show progress and the table; the terminal by default.
     """
     check_extra()
+    check_folder(out)
     from thetafield.report.page import render_page
 
     console = console or Console()
@@ -62,8 +63,7 @@ def run_demo(
         with training_display(f"{METHODS[name].title:<{width}}", console) as report:
             runs.append(_run(name, data, seed, str(place), QUICK_OPTIONS[name] if quick else {}, report))
     with console.status("Measuring the laws of the transport"):
-        test = data.test["random"]
-        laws = field_laws(runs[-1].model, test.z[:10] if quick else test.z, 50 if quick else NUM_TRIPLETS, seed)
+        laws = field_laws(runs[-1].model, data.test["random"].z, NUM_TRIPLETS, seed)
     result = DemoResult(
         seed=seed,
         device=_device_in_words(place),
@@ -90,6 +90,14 @@ def check_extra() -> None:
     missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
     if missing:
         raise NeedError(f"The page needs {' and '.join(missing)}: pip install 'thetafield[report]'.")
+
+
+def check_folder(out: Path) -> None:
+    """Make the folder of the page, or say at once why it cannot be made."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"The page cannot be written to {out} ({error.strerror}): name another folder.") from None
 
 
 def _run(name: str, data: Dataset, seed: int, device: str, options: Mapping[str, Any], report: Report) -> MethodRun:

@@ -5,11 +5,15 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from thetafield.report.style import PIXELS_PER_INCH, SETTINGS
 
 SHARPNESS = 2  # image pixels per page pixel, for screens of high density
+LARGE = 400_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,20 @@ def embed(figure: Figure, vector: bool) -> Embedded:
         if vector:
             figure.savefig(buffer, format="svg", metadata={"Date": None})
         else:
-            figure.savefig(buffer, format="png", dpi=SHARPNESS * PIXELS_PER_INCH)
+            _save_png(figure, buffer)
     kind = "svg+xml" if vector else "png"
     width, height = (round(side * PIXELS_PER_INCH) for side in figure.get_size_inches().tolist())
     return Embedded(f"data:image/{kind};base64,{b64encode(buffer.getvalue()).decode()}", width, height)
+
+
+def _save_png(figure: Figure, buffer: io.BytesIO) -> None:
+    """Write a PNG; a large one keeps the 256 colours it has most use for, which halves it and hardly shows."""
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(SHARPNESS * PIXELS_PER_INCH)
+    canvas.draw()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    picture.save(buffer, "PNG", optimize=True)
+    if buffer.tell() > LARGE:
+        buffer.seek(0)
+        buffer.truncate()
+        picture.quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)

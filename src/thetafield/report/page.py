@@ -20,9 +20,9 @@ from thetafield.report.result import DemoResult
 PAPER_ERRORS = {"erm": "34.7 ± 0.2", "erm-d": "13.1 ± 1.5", "nda": "25.4 ± 0.3", "neurallio": "3.2 ± 1.2"}
 IN_WORDS = {
     "erm": "one model for all domains",
-    "erm-d": "one model that also reads z",
+    "erm-d": "one model that also reads the descriptor",
     "nda": "the model of the nearest training domain",
-    "neurallio": "a model for every z, carried there by the learned transport",
+    "neurallio": "a model for every descriptor, carried there by a learned transport",
 }
 
 
@@ -42,7 +42,11 @@ def law_rows(laws: Laws) -> list[LawRow]:
     return [
         LawRow("Identity", "from z to z changes nothing", laws.identity, 99.9, laws.identity_defect),
         LawRow(
-            "Associativity", "by way of a third domain, or straight", laws.associativity, 99.1, laws.associativity_defect
+            "Associativity",
+            "by way of a third domain, or straight",
+            laws.associativity,
+            99.1,
+            laws.associativity_defect,
         ),
         LawRow("Invertibility", "there and back again", laws.invertibility, 98.3, laws.invertibility_defect),
     ]

@@ -20,7 +20,7 @@ ERROR: Colormap = LinearSegmentedColormap.from_list(
 PROBABILITY: Colormap = LinearSegmentedColormap.from_list(
     "probability", ["#a3cde9", "#cfe4f2", "#faf9f7", "#f9dbc8", "#f3bb95"]
 )
-SCALE: Colormap = LinearSegmentedColormap.from_list("scale", ["#e9f3ee", "#8fd0c5", "#3a9fb5", "#24618e", "#1d2f5c"])
+SCALE: Colormap = LinearSegmentedColormap.from_list("scale", ["#d3eadf", "#84cbbf", "#3a9fb5", "#24618e", "#1d2f5c"])
 # Cyclic: a full turn ends in the colour it began with.
 ROTATION: Colormap = LinearSegmentedColormap.from_list(
     "rotation", ["#2b6cb0", "#5bb5c5", "#f2e2a0", "#e8964a", "#b8436b", "#6a4fa3", "#2b6cb0"]

@@ -120,15 +120,16 @@ def check_gradients(name: str, loss: Loss) -> None:
     method = make_method(name, _problem(loss))
     for phase in method.phases():
         phase.begin()
-        felt = [torch.zeros_like(p) for p in phase.parameters]
-        for batch in phase.batches(0):
-            terms = phase.loss(batch)
-            for term, value in terms.items():
-                assert value.shape == () and torch.isfinite(value), f"{name}: term {term} is not a finite scalar"
-            total = torch.stack(list(terms.values())).sum()
-            gradients = torch.autograd.grad(total, phase.parameters)
-            felt = [f + g.abs() for f, g in zip(felt, gradients, strict=True)]
-        assert all(bool(f.any()) for f in felt), f"{name}: a parameter of phase {phase.name} gets no gradient"
+        for player in phase.players:
+            felt = [torch.zeros_like(p) for p in player.parameters]
+            for batch in phase.batches(0):
+                terms = player.loss(batch)
+                for term, value in terms.items():
+                    assert value.shape == () and torch.isfinite(value), f"{name}: term {term} is not a finite scalar"
+                total = torch.stack(list(terms.values())).sum()
+                gradients = torch.autograd.grad(total, player.parameters)
+                felt = [f + g.abs() for f, g in zip(felt, gradients, strict=True)]
+            assert all(bool(f.any()) for f in felt), f"{name}: a parameter of phase {phase.name} gets no gradient"
 
 
 def check_learns(name: str, loss: Loss) -> None:

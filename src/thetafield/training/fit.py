@@ -1,9 +1,9 @@
 """The loop: phases, epochs, steps. The only owner of optimisers."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -59,6 +59,16 @@ def fit(method: Method, checkpoint: Checkpoint | None = None, report: Report | N
     return state
 
 
+@dataclass(frozen=True)
+class _Record:
+    """The loss terms of one player's step, still on the device."""
+
+    player: int
+    step: int
+    terms: tuple[str, ...]
+    values: Tensor
+
+
 class _Loop:
     """The state of a run in motion."""
 
@@ -78,19 +88,22 @@ class _Loop:
     def run_phase(self, number: int, resumed: State | None) -> None:
         """Run what is left of a phase and keep its last or its best parameters."""
         phase, state = self.phases[number], self.state
-        optimiser = torch.optim.Adam(phase.parameters, lr=phase.lr, weight_decay=phase.weight_decay, fused=True)
+        optimisers = [
+            torch.optim.Adam(p.parameters, lr=p.lr, weight_decay=p.weight_decay, betas=p.betas, fused=True)
+            for p in phase.players
+        ]
         if resumed:
-            _load_optimiser(optimiser, resumed.optimiser)
+            _load_optimisers(optimisers, resumed.optimiser)
         else:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
         for epoch in range(state.epoch, phase.epochs):
-            loss = self._epoch(phase, epoch, optimiser)
+            loss = self._epoch(phase, epoch, optimisers)
             state.epoch = epoch + 1
             if phase.keep == "best" and (state.best_loss is None or loss < state.best_loss):
                 state.best_loss = loss
                 state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
-            self._after_epoch(phase, optimiser, loss)
+            self._after_epoch(phase, optimisers, loss)
         _check_parameters(phase)
         if phase.keep == "best":
             with torch.no_grad():
@@ -98,43 +111,54 @@ class _Loop:
                     parameter.copy_(state.best[str(i)])
             state.best = {}
 
-    def _epoch(self, phase: Phase, epoch: int, optimiser: torch.optim.Adam) -> float:
+    def _epoch(self, phase: Phase, epoch: int, optimisers: list[torch.optim.Adam]) -> float:
         """Run the steps of an epoch and return its mean loss."""
         seed, total = self.method.problem.seed, phase.epochs * phase.steps_per_epoch
-        records: list[Tensor] = []
-        names: list[str] = []
-        for step, batch in enumerate(phase.batches(epoch)):
-            done = epoch * phase.steps_per_epoch + step
-            for group in optimiser.param_groups:
-                group["lr"] = phase.lr * phase.schedule((done + 1) / total)
-            torch.manual_seed(stream_seed(seed, "noise", phase.name, done))
-            terms = phase.loss(batch)
-            names = list(terms)
-            values = torch.stack(list(terms.values()))
-            optimiser.zero_grad(set_to_none=True)
-            values.sum().backward()
-            optimiser.step()
-            records.append(values.detach())
-        table = torch.stack(records).double().cpu()  # the one read-back of the epoch
-        self._check_losses(phase, epoch, names, table)
-        mean = table.mean(0)
-        record = {"phase": phase.name, "epoch": epoch + 1, "loss": float(mean.sum())}
-        self.state.history.append(record | dict(zip(names, mean.tolist(), strict=True)))
-        return record["loss"]
+        records: list[_Record] = []
+        for step, batch in enumerate(phase.batches(epoch), start=epoch * phase.steps_per_epoch):
+            torch.manual_seed(stream_seed(seed, "noise", phase.name, step))
+            for number in phase.acting(step):
+                player, optimiser = phase.players[number], optimisers[number]
+                for group in optimiser.param_groups:
+                    group["lr"] = player.lr * phase.schedule((step + 1) / total)
+                terms = player.loss(batch)
+                values = torch.stack(list(terms.values()))
+                optimiser.zero_grad(set_to_none=True)
+                values.sum().backward(inputs=player.parameters)
+                optimiser.step()
+                records.append(_Record(number, step, tuple(terms), values.detach()))
+        return self._record(phase, epoch, records)
 
-    def _check_losses(self, phase: Phase, epoch: int, names: list[str], table: Tensor) -> None:
-        bad = ~torch.isfinite(table)
-        if bad.any():
-            step, term = bad.nonzero()[0].tolist()
-            kept = ""
-            if self.checkpoint and self.checkpoint.path.exists():
-                kept = f" The last good state is kept in {self.checkpoint.path}."
-            raise DivergenceError(
-                f"Training diverged in phase {phase.name!r}, step {epoch * phase.steps_per_epoch + step + 1}: the loss "
-                f"term {names[term]!r} is {float(table[step, term])}.{kept} Try a smaller lr, or scale the inputs."
-            )
+    def _record(self, phase: Phase, epoch: int, records: "list[_Record]") -> float:
+        """Read the epoch's losses from the device at once, check them, and append their means to the history."""
+        values = torch.cat([record.values for record in records]).double().cpu()
+        numbers = iter(values.tolist())
+        means: dict[str, list[float]] = {}
+        losses: list[float] = []
+        for record in records:
+            step_terms = {term: next(numbers) for term in record.terms}
+            self._check_losses(phase, record.step, step_terms)
+            for term, value in step_terms.items():
+                means.setdefault(term, []).append(value)
+            if record.player == 0:
+                losses.append(sum(step_terms.values()))
+        loss = sum(losses) / len(losses)
+        terms = {term: sum(each) / len(each) for term, each in means.items()}
+        self.state.history.append({"phase": phase.name, "epoch": epoch + 1, "loss": loss} | terms)
+        return loss
 
-    def _after_epoch(self, phase: Phase, optimiser: torch.optim.Adam, loss: float) -> None:
+    def _check_losses(self, phase: Phase, step: int, terms: dict[str, float]) -> None:
+        for term, value in terms.items():
+            if not math.isfinite(value):
+                kept = ""
+                if self.checkpoint and self.checkpoint.path.exists():
+                    kept = f" The last good state is kept in {self.checkpoint.path}."
+                raise DivergenceError(
+                    f"Training diverged in phase {phase.name!r}, step {step + 1}: the loss term {term!r} is {value}."
+                    f"{kept} Try a smaller lr, or scale the inputs."
+                )
+
+    def _after_epoch(self, phase: Phase, optimisers: list[torch.optim.Adam], loss: float) -> None:
         state, now = self.state, time.perf_counter()
         state.seconds = now - self.started
         total = sum(p.epochs for p in self.phases)
@@ -144,7 +168,7 @@ class _Loop:
         if self.checkpoint and now - self.last_write >= self.checkpoint.every:
             _check_parameters(phase)
             state.method = self.method.state_dict()
-            state.optimiser = _optimiser_tensors(optimiser)
+            state.optimiser = _optimiser_tensors(optimisers)
             self.checkpoint.write(state)
             self.last_write = time.perf_counter()
 
@@ -158,15 +182,20 @@ def _check_parameters(phase: Phase) -> None:
         )
 
 
-def _optimiser_tensors(optimiser: torch.optim.Adam) -> dict[str, Tensor]:
-    content: dict[int, dict[str, Any]] = optimiser.state_dict()["state"]
-    return {f"{number}/{key}": value for number, entry in content.items() for key, value in entry.items()}
+def _optimiser_tensors(optimisers: list[torch.optim.Adam]) -> dict[str, Tensor]:
+    """Return Adam's tensors under the names player/parameter/tensor."""
+    return {
+        f"{player}/{number}/{key}": value
+        for player, optimiser in enumerate(optimisers)
+        for number, entry in optimiser.state_dict()["state"].items()
+        for key, value in entry.items()
+    }
 
 
-def _load_optimiser(optimiser: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
-    content = optimiser.state_dict()
-    entries: dict[int, dict[str, Tensor]] = {}
+def _load_optimisers(optimisers: list[torch.optim.Adam], tensors: dict[str, Tensor]) -> None:
+    entries: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimisers]
     for name, tensor in tensors.items():
-        number, _, key = name.partition("/")
-        entries.setdefault(int(number), {})[key] = tensor
-    optimiser.load_state_dict(content | {"state": entries})
+        player, number, key = name.split("/")
+        entries[int(player)].setdefault(int(number), {})[key] = tensor
+    for optimiser, state in zip(optimisers, entries, strict=True):
+        optimiser.load_state_dict(optimiser.state_dict() | {"state": state})

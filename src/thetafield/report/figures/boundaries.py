@@ -11,8 +11,8 @@ from thetafield.data.domains import DomainSet
 from thetafield.datasets.two_moons import RANGE, moon_domains
 from thetafield.evaluation import evaluate
 from thetafield.fields.model import FieldModel
-from thetafield.report.figures.moons import REACH, caption, class_probabilities, draw_belief, draw_moons, size
-from thetafield.report.style import FAINT, INK, MUTED, PAPER, UNSEEN, bare, styled
+from thetafield.report.figures.moons import caption, class_probabilities, draw_belief, draw_moons, draw_note, reach
+from thetafield.report.style import FAINT, MUTED, UNSEEN, bare, styled
 from thetafield.streams import numpy_stream
 
 STEPS = 7
@@ -50,19 +50,19 @@ def unseen_boundaries(models: Mapping[str, FieldModel], domains: DomainSet, pixe
         pixels: Grid points per side of a panel.
     """
     z = domains.z.cpu().numpy()
-    reach = REACH * size(z)
-    figure = Figure(figsize=(8.6, 0.45 + 2.02 * len(models)))
+    half = reach(domains)
+    figure = Figure(figsize=(8.6, 0.62 + 2.02 * len(models)))
     axes = figure.subplots(len(models), len(z), squeeze=False)
-    figure.subplots_adjust(left=0.06, right=0.995, top=1 - 0.62 / figure.get_figheight(), bottom=0.01)
+    figure.subplots_adjust(left=0.06, right=0.995, top=1 - 0.55 / figure.get_figheight(), bottom=0.008)
     figure.subplots_adjust(wspace=0.05, hspace=0.05)
     for row, (title, model) in zip(axes, models.items(), strict=True):
-        beliefs = class_probabilities(model, z, reach, pixels)
+        beliefs = class_probabilities(model, z, half, pixels)
         errors = evaluate(model, domains).per_domain
         row[0].set_ylabel(title, size=11, weight="bold", labelpad=8)
         for i, ax in enumerate(row):
-            draw_belief(ax, beliefs[i], reach[i])
-            draw_moons(ax, domains, i, reach[i])
-            _note(ax, f"{errors[i]:.1f} %")
+            draw_belief(ax, beliefs[i], half[i])
+            draw_moons(ax, domains, i, half[i])
+            draw_note(ax, f"{errors[i]:.1f} %")
     for i, ax in enumerate(axes[0]):
         ax.set_title("ABCDEFGH"[i], pad=20)
         ax.text(0.5, 1.04, caption(z[i]), transform=ax.transAxes, ha="center", color=MUTED, size=8.5)
@@ -88,14 +88,14 @@ def direction_boundaries(
     for row, direction in zip(axes, directions, strict=True):
         z = direction.descriptors
         domains = moon_domains(z, numpy_stream(seed, "two-moons", "directions", direction.title))
-        reach = np.full(len(z), REACH * size(z).max())
-        beliefs = class_probabilities(model, z, reach, pixels)
+        half = np.full(len(z), reach(domains).max())  # one zoom along a row, so that scale shows
+        beliefs = class_probabilities(model, z, half, pixels)
         errors = evaluate(model, domains).per_domain
         _path(row[0], direction, train.z.cpu().numpy())
         for i, ax in enumerate(row[1:]):
-            draw_belief(ax, beliefs[i], reach[i])
-            draw_moons(ax, domains, i, reach[i], num_points=160)
-            _note(ax, f"{errors[i]:.1f} %")
+            draw_belief(ax, beliefs[i], half[i])
+            draw_moons(ax, domains, i, half[i], num_points=160)
+            draw_note(ax, f"{errors[i]:.1f} %")
             ax.set_title(caption(z[i]), size=7.8, weight="normal", color=MUTED, pad=3)
     return figure
 
@@ -112,18 +112,3 @@ def _path(ax: Axes, direction: Direction, train: np.ndarray) -> None:
     ax.set_ylabel("rotation", size=7.8, color=MUTED, labelpad=2)
     ax.set_title(direction.title, size=9.5, pad=3)
     bare(ax)
-
-
-def _note(ax: Axes, text: str) -> None:
-    ax.text(
-        0.96,
-        0.045,
-        text,
-        transform=ax.transAxes,
-        ha="right",
-        va="bottom",
-        size=8.2,
-        color=INK,
-        zorder=4,
-        bbox={"boxstyle": "round,pad=0.25", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.85},
-    )

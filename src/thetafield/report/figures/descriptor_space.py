@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.datasets.two_moons import RANGE
-from thetafield.report.figures.moons import REACH, caption, draw_moons, size
+from thetafield.report.figures.moons import caption, draw_moons, reach
 from thetafield.report.style import FAINT, INK, PAPER, UNSEEN, styled
 
 NUM_EXAMPLES = 6
@@ -61,7 +61,7 @@ def _training(ax: Axes, train: DomainSet, examples: list[int]) -> None:
     _frame(ax, f"{len(z)} training domains")
     ax.scatter(z[:, 0], z[:, 1], s=22, color=INK, linewidths=0, zorder=2)
     for number, position in enumerate(examples, start=1):
-        ax.scatter(*z[position], s=190, color=INK, edgecolors=PAPER, linewidths=1.2, zorder=3)
+        ax.scatter(*z[position], s=170, color=INK, edgecolors=PAPER, linewidths=1, zorder=3)
         ax.annotate(
             str(number), z[position], ha="center", va="center_baseline", color=PAPER, size=9, weight="bold", zorder=4
         )
@@ -73,7 +73,7 @@ def _test(ax: Axes, random: DomainSet, mesh: DomainSet, unseen: Sequence[int]) -
     ax.scatter(grid[:, 0], grid[:, 1], s=9, color=FAINT, linewidths=0, zorder=1)
     ax.scatter(z[:, 0], z[:, 1], s=20, color=UNSEEN, marker="x", linewidths=1.1, zorder=2)
     for letter, position in zip("ABCDEFGH", unseen, strict=False):
-        ax.scatter(*z[position], s=210, color=UNSEEN, edgecolors=PAPER, linewidths=1.2, zorder=3)
+        ax.scatter(*z[position], s=170, color=UNSEEN, edgecolors=PAPER, linewidths=1, zorder=3)
         ax.annotate(
             letter, z[position], ha="center", va="center_baseline", color=PAPER, size=9, weight="bold", zorder=4
         )
@@ -81,9 +81,9 @@ def _test(ax: Axes, random: DomainSet, mesh: DomainSet, unseen: Sequence[int]) -
 
 def _examples(axes: list[Axes], train: DomainSet, examples: list[int]) -> None:
     z = train.z.numpy()
-    reach = REACH * float(size(z[examples]).max())
+    half = float(reach(train.select(examples)).max())
     for number, (ax, position) in enumerate(zip(axes, examples, strict=False), start=1):
-        draw_moons(ax, train, position, reach)
+        draw_moons(ax, train, position, half)
         ax.set_title(f"{number}:  {caption(z[position])}", size=9, weight="normal", pad=5)
     for ax in axes[len(examples) :]:
         ax.set_axis_off()

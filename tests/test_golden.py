@@ -1,0 +1,39 @@
+"""Twenty steps of every method, pinned: a change of these numbers is a change of the method."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from thetafield.methods import METHODS
+from thetafield.options import schema
+from thetafield.testing.methods import make_method, toy_problem
+from thetafield.training import fit
+
+GOLDEN = Path(__file__).parent / "golden.json"
+
+
+def run(name):
+    """Train for about twenty steps in double precision; return the last loss and θ at one descriptor."""
+    small = {"steps": 20, "tune_steps": 20, "epochs": 10, "block": 3}
+    problem = toy_problem()
+    options = {key: value for key, value in small.items() if key in schema(METHODS[name])}
+    method = make_method(name, problem, **options)
+    history = fit(method).history
+    theta = method.field()(torch.tensor([[0.3, 0.6]], dtype=torch.float64))[0].detach()
+    return {"loss": history[-1]["loss"], "theta_norm": float(theta.norm()), "theta": theta[:3].tolist()}
+
+
+@pytest.mark.parametrize("name", METHODS.names())
+def test_golden_run(name):
+    expected = json.loads(GOLDEN.read_text())
+    assert name in expected, f"no golden run of {name}: python tests/test_golden.py writes it"
+    got = run(name)
+    for key, value in expected[name].items():
+        assert got[key] == pytest.approx(value, rel=1e-6), key
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    GOLDEN.write_text(json.dumps({name: run(name) for name in METHODS.names()}, indent=1) + "\n")
