@@ -97,7 +97,8 @@ def test_the_loaded_estimator_knows_how_it_was_made(tmp_path):
     assert loaded.model_.recipe == estimator.model_.recipe
     assert list(loaded.relevance_) == ["lat", "lon"]
     # Arrays are taken as they are, and tables by the names of their columns.
-    assert_array_equal(loaded.predict(X, z=Z), estimator.predict(table, z=names))
+    for given in (X, table):
+        assert_array_equal(loaded.predict(given, z=Z), estimator.predict(table, z=names))
     with pytest.raises(DataError, match="X has columns c, b, a, but a, b, c were expected"):
         loaded.predict(table[["c", "b", "a"]], z=names)
     # It can be fitted anew with what it was fitted with.

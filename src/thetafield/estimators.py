@@ -102,10 +102,12 @@ class _FieldEstimator(BaseEstimator):
     def _outputs(self, X: Any, z: Any) -> np.ndarray:
         check_is_fitted(self)
         columns, features = column_names(X), self.model_.recipe.features
+        # A fitted estimator leaves names to scikit-learn; a loaded field takes arrays too, and tables by their columns.
+        if not hasattr(self, "feature_names_in_") and columns is not None and features is not None:
+            if columns != features:
+                raise DataError(f"X has columns {', '.join(columns)}, but {', '.join(features)} were expected.")
+            X = to_numpy(X, "X")
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float64, np.float32])
-        # A field that was loaded takes arrays as well as tables, but a table's columns must be those it was fitted with.
-        if columns is not None and features is not None and columns != features:
-            raise DataError(f"X has columns {', '.join(columns)}, but {', '.join(features)} were expected: give those.")
         rows = torch.from_numpy(np.require(X, requirements=["C", "W"]))  # torch warns of arrays it must not write to
         return self.model_.row_outputs(rows, self._descriptors(z, len(X))).cpu().numpy()
 

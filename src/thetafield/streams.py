@@ -34,6 +34,19 @@ def numpy_stream(root: int, *names: str | int) -> np.random.Generator:
     return np.random.default_rng(stream_seed(root, *names))
 
 
+def reseed(device: torch.device, root: int, *names: str | int) -> None:
+    """Set the global generator of one device from a stream.
+
+    `torch.manual_seed` also tells every absent kind of device, with a stack trace each, which takes longer than a
+    small training step.
+    """
+    seed = stream_seed(root, *names)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
+
+
 @contextmanager
 def seeded(root: int, *names: str | int) -> Iterator[None]:
     """Seed torch's global generators from a stream inside the block and give the caller's states back after it."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from thetafield.errors import DivergenceError
 from thetafield.methods.base import Method, Phase
-from thetafield.streams import seeded, stream_seed
+from thetafield.streams import reseed, seeded
 from thetafield.training.checkpoint import Checkpoint, State
 
 
@@ -82,6 +82,7 @@ class _Loop:
     ) -> None:
         self.method, self.phases, self.state = method, phases, state
         self.checkpoint, self.report = checkpoint, report
+        self.device = next(method.parameters()).device
         self.started = time.perf_counter() - state.seconds
         self.last_write = time.perf_counter()
 
@@ -116,7 +117,7 @@ class _Loop:
         seed, total = self.method.problem.seed, phase.epochs * phase.steps_per_epoch
         records: list[_Record] = []
         for step, batch in enumerate(phase.batches(epoch), start=epoch * phase.steps_per_epoch):
-            torch.manual_seed(stream_seed(seed, "noise", phase.name, step))
+            reseed(self.device, seed, "noise", phase.name, step)
             for number in phase.acting(step):
                 player, optimiser = phase.players[number], optimisers[number]
                 for group in optimiser.param_groups:
