@@ -11,7 +11,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/thetafield demo --out out/demo $(ARGS)
 
 test: $(VENV)/test.stamp lint
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

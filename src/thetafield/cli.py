@@ -1,6 +1,7 @@
 """The command line. Heavy imports happen inside commands, so that help answers at once."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,6 +128,8 @@ def demo(
 
 def main() -> None:
     """Run the program; what is wrong with the input is said in one sentence, with exit code 2."""
+    # Before torch is loaded: threads that wait for each other should soon sleep, or a busy machine slows them tenfold.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         app()
     except ThetafieldError as error:

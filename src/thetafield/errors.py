@@ -30,7 +30,7 @@ class DivergenceError(ThetafieldError):
 
 def closest(name: str, valid: Iterable[str]) -> str:
     """Return `valid` as a sentence that puts the nearest match to `name` first."""
-    names = sorted(valid)
-    listed = ", ".join(names) if names else "none"
-    match = get_close_matches(name, names, n=1, cutoff=0.4)
-    return f"did you mean {match[0]!r}? Valid names: {listed}." if match else f"Valid names: {listed}."
+    by_key = {str(entry).lower(): str(entry) for entry in sorted(valid)}
+    listed = ", ".join(by_key.values()) if by_key else "none"
+    match = get_close_matches(str(name).lower(), by_key, n=1, cutoff=0.4)
+    return f"did you mean {by_key[match[0]]!r}? Valid names: {listed}." if match else f"Valid names: {listed}."

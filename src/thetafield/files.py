@@ -28,7 +28,9 @@ def write_json(path: Path, content: Any) -> None:
 def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     """Let `fill` write into a fresh folder beside `path`, then put it in place, replacing an older one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.partial")
+    temporary, old = path.with_name(f".{path.name}.partial"), path.with_name(f".{path.name}.old")
+    if old.exists() and not path.exists():  # a kill between the two moves below: the old folder is the good one
+        old.replace(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
@@ -37,7 +39,6 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     if path.exists():
-        old = path.with_name(f".{path.name}.old")
         shutil.rmtree(old, ignore_errors=True)
         path.replace(old)
         temporary.replace(path)

@@ -23,7 +23,7 @@ from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.training.checkpoint import NAME as CHECKPOINT
 from thetafield.training.fit import Report
-from thetafield.training.train import pick_device, train_field
+from thetafield.training.train import device_name, pick_device, train_field
 
 
 def run_trial(
@@ -101,7 +101,7 @@ def run_trial(
         "relevance": trained.model.relevance(),
         "train_seconds": trained.seconds,
         "eval_seconds": eval_seconds,
-        "device": _device_name(place),
+        "device": device_name(place),
         "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     save_model(trained.model, Path(out) / "field")
@@ -142,9 +142,3 @@ def _earlier(out: Path, settings: dict[str, Any], resume: bool) -> dict[str, Any
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options as the JSON values they are stored as."""
     return json.loads(json.dumps(options))
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"

@@ -38,9 +38,9 @@ class ParameterTransport:
         """Carry latents from source to target, pair by pair."""
         return self.transport(latent, source, target[:, None])[:, 0]
 
-    def theta(self, theta: Thetas, source: Descriptors, target: Descriptors) -> Thetas:
-        """Carry parameters from source to target, pair by pair."""
-        return self.coder.decode(self.latent(self.coder.encode(theta), source, target))
+    def recoded(self, latent: Latents) -> Latents:
+        """Return encode(decode(e)): what the next transport starts from once a θ has been put down."""
+        return self.coder.encode(self.coder.decode(latent))
 
 
 @torch.no_grad()
@@ -65,24 +65,25 @@ def check_laws(
     pairs = torch.cartesian_prod(torch.arange(count), torch.arange(count)).to(z.device)
     triplets = torch.randint(count, (num_triplets, 3), generator=generator).to(z.device)
 
+    # Transports at θ level and in latent space share their first leg, and only cosines need decoded parameters.
     def identity(index: Tensor) -> tuple[Tensor, Tensor]:
         i = index[:, 0]
-        same = operator.theta(thetas[i], z[i], z[i])
-        return _cosine(thetas[i], same), _defect(operator.latent(latents[i], z[i], z[i]), latents[i])
+        stayed = operator.latent(latents[i], z[i], z[i])
+        return _cosine(thetas[i], operator.coder.decode(stayed)), _defect(stayed, latents[i])
 
     def inverse(index: Tensor) -> tuple[Tensor, Tensor]:
         i, j = index.unbind(1)
-        back = operator.theta(operator.theta(thetas[i], z[i], z[j]), z[j], z[i])
-        latent = operator.latent(operator.latent(latents[i], z[i], z[j]), z[j], z[i])
-        return _cosine(thetas[i], back), _defect(latent, latents[i])
+        there = operator.latent(latents[i], z[i], z[j])
+        back = operator.latent(operator.recoded(there), z[j], z[i])
+        return _cosine(thetas[i], operator.coder.decode(back)), _defect(operator.latent(there, z[j], z[i]), latents[i])
 
     def composition(index: Tensor) -> tuple[Tensor, Tensor]:
         i, j, k = index.unbind(1)
-        stepwise = operator.theta(operator.theta(thetas[i], z[i], z[j]), z[j], z[k])
-        direct = operator.theta(thetas[i], z[i], z[k])
-        latent_direct = operator.latent(latents[i], z[i], z[k])
-        latent = operator.latent(operator.latent(latents[i], z[i], z[j]), z[j], z[k])
-        return _cosine(stepwise, direct), _defect(latent, latent_direct)
+        halfway = operator.latent(latents[i], z[i], z[j])
+        stepwise = operator.latent(operator.recoded(halfway), z[j], z[k])
+        direct = operator.latent(latents[i], z[i], z[k])
+        cosine = _cosine(operator.coder.decode(stepwise), operator.coder.decode(direct))
+        return cosine, _defect(operator.latent(halfway, z[j], z[k]), direct)
 
     same = _mean(identity, torch.arange(count, device=z.device)[:, None])
     round_trip = _mean(inverse, pairs)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from rich.console import Console
 from rich.table import Table
 
@@ -24,7 +23,7 @@ from thetafield.methods.base import METHODS
 from thetafield.report.progress import training_display
 from thetafield.report.result import DemoResult, MethodRun, pooled
 from thetafield.training.fit import Report
-from thetafield.training.train import pick_device, train_field
+from thetafield.training.train import device_name, pick_device, train_field
 
 DEMO_METHODS = ("erm", "erm-d", "nda", "neurallio")  # the last one has the transport that the figures look into
 NUM_TRIPLETS = 5000
@@ -66,7 +65,7 @@ def run_demo(
         laws = field_laws(runs[-1].model, data.test["random"].z, NUM_TRIPLETS, seed)
     result = DemoResult(
         seed=seed,
-        device=_device_in_words(place),
+        device=device_name(place),
         quick=quick,
         command=_command(out, seed, device, quick),
         dataset=data,
@@ -163,9 +162,3 @@ def _command(out: Path, seed: int, device: str, quick: bool) -> str:
 def _versions() -> dict[str, str]:
     packages = {name: version(name) for name in ("torch", "numpy", "matplotlib")}
     return {"thetafield": __version__, "python": platform.python_version(), **packages}
-
-
-def _device_in_words(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"

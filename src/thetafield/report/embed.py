@@ -54,7 +54,7 @@ def _save_png(figure: Figure, buffer: io.BytesIO) -> None:
     figure.set_dpi(SHARPNESS * PIXELS_PER_INCH)
     canvas.draw()
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    picture.save(buffer, "PNG", optimize=True)
+    picture.save(buffer, "PNG")
     if buffer.tell() > LARGE:
         buffer.seek(0)
         buffer.truncate()

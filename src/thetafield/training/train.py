@@ -1,5 +1,7 @@
 """From training domains to a field model: scaling, predictor, problem, method, fit."""
 
+import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,11 +36,18 @@ def pick_device(name: str) -> torch.device:
     """Return the device called auto, cpu or cuda (cuda:1, …)."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name.split(":")[0] not in ("cpu", "cuda"):
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(name)):
         raise OptionError(f"device is one of auto, cpu or cuda, but got {name!r}.")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise OptionError("device is 'cuda', but torch sees no GPU: use 'cpu' or 'auto'.")
     return torch.device(name)
+
+
+def device_name(device: torch.device) -> str:
+    """Return a device in the words that results carry."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
 
 
 def train_field(
