@@ -1,13 +1,13 @@
 """The modulated field: one θ whose first bias follows the descriptor."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from thetafield.fields.base import ParameterField
+from thetafield.predictors.perceptron import perceptron
 
 
 class ModulatedField(ParameterField):
@@ -32,10 +32,7 @@ class ModulatedField(ParameterField):
         self.hidden = tuple(hidden)
         self.theta = nn.Parameter(torch.zeros(theta_dim))
         widths = [descriptor_dim, *self.hidden]
-        layers: list[nn.Module] = []
-        for before, after in pairwise(widths):
-            layers += [nn.Linear(before, after), nn.ReLU()]
-        self.encoder = nn.Sequential(*layers)
+        self.encoder = nn.Sequential(*perceptron(widths), nn.ReLU())
         self.shift = nn.Linear(widths[-1], self.first_bias[1] - self.first_bias[0], bias=False)
         self.register_buffer("mean", torch.zeros(descriptor_dim))
         self.register_buffer("std", torch.ones(descriptor_dim))

@@ -1,9 +1,8 @@
 """The coder between parameters θ and latents e."""
 
-from itertools import pairwise
-
 from torch import nn
 
+from thetafield.predictors.perceptron import perceptron
 from thetafield.typing import Latents, Thetas
 
 WIDTHS = (1024, 512, 128)
@@ -20,8 +19,8 @@ class Coder(nn.Module):
 
     def __init__(self, theta_dim: int, latent_dim: int, widths: tuple[int, ...] = WIDTHS) -> None:
         super().__init__()
-        self.encoder = _perceptron((theta_dim, *widths, latent_dim))
-        self.decoder = _perceptron((latent_dim, *reversed(widths), theta_dim))
+        self.encoder = perceptron((theta_dim, *widths, latent_dim))
+        self.decoder = perceptron((latent_dim, *reversed(widths), theta_dim))
 
     def encode(self, theta: Thetas) -> Latents:
         """Return f_e(θ)."""
@@ -30,10 +29,3 @@ class Coder(nn.Module):
     def decode(self, latent: Latents) -> Thetas:
         """Return f_d(e)."""
         return self.decoder(latent)
-
-
-def _perceptron(widths: tuple[int, ...]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])

@@ -106,7 +106,7 @@ class Phase:
         steps_per_epoch: Number of batches an epoch yields.
         batches: Yields the batches of an epoch; a function of the epoch and the seed alone, so that a run resumes.
         players: The losses with their parameters; the first one's loss is the phase's loss.
-        alternate: Whether players take turns, one a step; otherwise all act in every step, in order.
+        turns: Which player acts in each step, over and over; empty where all act in every step, in order.
         schedule: Factor of the step sizes.
         keep: "last" keeps the final parameters, "best" those after the epoch with the lowest training loss.
         begin: Called once before the first epoch.
@@ -117,7 +117,7 @@ class Phase:
     steps_per_epoch: int
     batches: Callable[[int], Iterator[Any]]
     players: tuple[Player, ...]
-    alternate: bool = False
+    turns: tuple[int, ...] = ()
     schedule: Schedule = Schedule()
     keep: Literal["last", "best"] = "last"
     begin: Callable[[], None] = _nothing
@@ -129,7 +129,7 @@ class Phase:
 
     def acting(self, step: int) -> list[int]:
         """Return which players act in a step, in order."""
-        return [step % len(self.players)] if self.alternate else list(range(len(self.players)))
+        return [self.turns[step % len(self.turns)]] if self.turns else list(range(len(self.players)))
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,9 @@ class Method(nn.Module, ABC):
     title: ClassVar[str]
     reference: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
+    # Whether renumbering the domains leaves the result the same: not where domains are drawn at random for each batch,
+    # or are the classes of a discriminator.
+    renumberable: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()
@@ -165,7 +168,7 @@ class Method(nn.Module, ABC):
         steps: int,
         samples: int,
         players: tuple[Player, ...],
-        alternate: bool = False,
+        turns: tuple[int, ...] = (),
         begin: Callable[[], None] = _nothing,
     ) -> Phase:
         """Return a phase of `steps` batches, each with `samples` samples of every domain, under a cosine schedule."""
@@ -185,7 +188,7 @@ class Method(nn.Module, ABC):
             steps_per_epoch=steps_per_epoch,
             batches=batches,
             players=players,
-            alternate=alternate,
+            turns=turns,
             schedule=Schedule("cosine"),
             begin=begin,
         )

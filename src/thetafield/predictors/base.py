@@ -10,7 +10,7 @@ from torch.func import functional_call, vmap
 
 from thetafield.errors import OptionError
 from thetafield.registry import Registry
-from thetafield.typing import Features, Outputs, Thetas
+from thetafield.typing import Embedded, Features, Inputs, Outputs, Thetas
 
 
 class ParameterSpec:
@@ -95,7 +95,7 @@ class Predictor(nn.Module):
         self.template.train(mode)
         return super().train(mode)
 
-    def features(self, x: Features) -> Features:
+    def features(self, x: Inputs) -> Features:
         """Run the backbone over b × n samples at once."""
         if isinstance(self.backbone, nn.Identity):
             return x
@@ -110,7 +110,34 @@ class Predictor(nn.Module):
         single = lambda parameters, inputs: functional_call(template, parameters, (inputs,))  # noqa: E731
         return vmap(single, randomness="different")(views, features)
 
-    def forward(self, theta: Thetas, x: Features) -> Outputs:
+    def embed(self, theta: Thetas, features: Features) -> Embedded:
+        """Run each head up to its last layer: the features that discriminators look at."""
+        body, _, last = self._split
+        views = {name: view for name, view in self.spec.views(theta).items() if name.split(".")[0] != last}
+        single = lambda parameters, inputs: functional_call(body, parameters, (inputs,))  # noqa: E731
+        return vmap(single, randomness="different")(views, features)
+
+    def last(self, theta: Thetas, embedded: Embedded) -> Outputs:
+        """Run each head's last layer on its embedded features."""
+        views, last = self.spec.views(theta), self._split[2]
+        return torch.baddbmm(views[f"{last}.bias"][:, None], embedded, views[f"{last}.weight"].mT)
+
+    @property
+    def embed_dim(self) -> int:
+        """Width of the features before the last layer."""
+        return self._split[1].in_features
+
+    @property
+    def _split(self) -> tuple[nn.Sequential, nn.Linear, str]:
+        """The head without its last layer, that layer, and its name; a head must end in a linear layer with a bias."""
+        template = self.template
+        if isinstance(template, nn.Sequential) and len(template) > 1:
+            layer = template[-1]
+            if isinstance(layer, nn.Linear) and layer.bias is not None:
+                return nn.Sequential(*list(template)[:-1]), layer, str(len(template) - 1)
+        raise OptionError("This method needs a head that is a sequence of layers with a linear one at the end.")
+
+    def forward(self, theta: Thetas, x: Inputs) -> Outputs:
         """Return g(x; θ) for b parameter vectors and b × n samples."""
         return self.head(theta, self.features(x))
 

@@ -1,0 +1,63 @@
+"""Pooled risk with a penalty that sets in after a while, under a fresh Adam."""
+
+from abc import abstractmethod
+
+from torch import Tensor
+
+from thetafield.data.domains import DomainBatch
+from thetafield.methods.base import Phase, Player, Problem
+from thetafield.methods.pooled import PooledMethod
+from thetafield.typing import Outputs, Risks
+
+
+class PenalisedMethod(PooledMethod):
+    """mean_e R_e + λ_t · penalty, with λ_t = 1 for the first steps and the full weight after.
+
+    At the switch Adam is made anew: the moments of the small penalty would otherwise carry the large one astray.
+
+    Args:
+        problem: The training side.
+        steps: Number of batches in all.
+        samples: Samples drawn from each domain for a batch.
+        penalty: λ after the switch.
+        anneal_steps: Steps before the switch.
+        lr: Adam's step size.
+        weight_decay: L2 coefficient.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        steps: int,
+        samples: int,
+        penalty: float,
+        anneal_steps: int,
+        lr: float,
+        weight_decay: float,
+    ) -> None:
+        super().__init__(problem, steps, samples, lr, weight_decay)
+        self.weight, self.anneal_steps = penalty, min(anneal_steps, steps - 1)
+
+    @abstractmethod
+    def penalty(self, outputs: Outputs, risks: Risks, batch: DomainBatch) -> Tensor:
+        """Return the penalty of a batch, a scalar."""
+
+    def weighted(self, batch: DomainBatch, weight: float) -> dict[str, Tensor]:
+        """Return the mean risk and the penalty under a weight."""
+        outputs = self.outputs(batch)
+        risks = self.problem.risks(outputs, batch)
+        return {"risk": risks.mean(), "penalty": weight * self.penalty(outputs, risks, batch)}
+
+    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
+        """Return the terms after the switch."""
+        return self.weighted(batch, self.weight)
+
+    def phases(self) -> list[Phase]:
+        """Return the phase with λ = 1 and the phase with the full weight."""
+        parameters = self.predictor_parameters()
+        light = Player(lambda batch: self.weighted(batch, 1.0), parameters, self.lr, self.weight_decay)
+        full = Player(self.loss, parameters, self.lr, self.weight_decay)
+        phases = [self.sampled_phase("penalised", self.steps - self.anneal_steps, self.samples, (full,))]
+        if self.anneal_steps:
+            phases.insert(0, self.sampled_phase("annealing", self.anneal_steps, self.samples, (light,)))
+        return phases
