@@ -21,16 +21,17 @@ from thetafield.datasets import DATASETS
 from thetafield.evaluation import field_laws
 from thetafield.fields.storage import load_model
 from thetafield.files import write_json
+from thetafield.options import parse_assignments
 
 LAWS = ("identity", "associativity", "invertibility")
 
 
-def trial(work: tuple[str, str, int, str]) -> dict[str, Any]:
+def trial(work: tuple[str, str, int, str, dict[str, str]]) -> dict[str, Any]:
     """Run one trial in a scratch folder and measure the laws over all pairs of all its test domains."""
-    dataset, method, seed, device = work
+    dataset, method, seed, device, options = work
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        result = run_trial(dataset, method, seed=seed, out=Path(folder), device=device, resume=True)
+        result = run_trial(dataset, method, seed=seed, out=Path(folder), options=options, device=device)
         if result["laws"]:
             model = load_model(Path(folder) / "field").to(device)
             test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
@@ -59,12 +60,15 @@ def main() -> None:
     parser.add_argument("dataset")
     parser.add_argument("--methods", required=True)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="override a method's option")
+    parser.add_argument("--tag", default="", help="what the files are called beside the method, for other options")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
-    work = [(arguments.dataset, m, seed, arguments.device) for m in methods for seed in range(arguments.seeds)]
+    options = parse_assignments(arguments.set)
+    work = [(arguments.dataset, m, seed, arguments.device, options) for m in methods for seed in range(arguments.seeds)]
     context = multiprocessing.get_context("spawn")
     with context.Pool(arguments.processes, maxtasksperchild=4) as pool:
         results = list(pool.imap(trial, work))
@@ -72,7 +76,7 @@ def main() -> None:
     for method in methods:
         own = [r for r in results if r["method"] == method]
         content = {"command": command, "summary": summary(own), "results": own}
-        write_json(arguments.out / f"{method}.json", content)
+        write_json(arguments.out / f"{method}{arguments.tag}.json", content)
         print(method, json.dumps(content["summary"]["score"]), json.dumps(content["summary"].get("laws")))
 
 
