@@ -1,8 +1,10 @@
 """The command line as a person meets it."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -75,3 +77,26 @@ def test_list_names_everything(tmp_path):
     assert {entry["name"] for entry in content["datasets"]} >= {"two-moons"}
     plain = thetafield("list", cwd=tmp_path)
     assert plain.returncode == 0 and "neurallio-nolie" in plain.stdout
+
+
+def test_an_unwritable_folder_is_said_before_training(tmp_path):
+    done = thetafield("train", "two-moons", "erm", "--out", "/proc/nowhere", cwd=tmp_path)
+    assert done.returncode == 2 and "cannot be written to" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_the_work_and_resume_goes_on(tmp_path):
+    words = ["train", "two-moons", "erm", "--set", "steps=20000", "--set", "samples=4", "--out", "t", "--resume"]
+    command = [sys.executable, "-m", "thetafield", *words, "--data-set", "num_train=5", "--checkpoint-every", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    while not (tmp_path / "t/checkpoint.safetensors").exists() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "--resume goes on" in said
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    before = (tmp_path / "t/checkpoint.safetensors").stat().st_mtime_ns
+    while (tmp_path / "t/checkpoint.safetensors").stat().st_mtime_ns == before and process.poll() is None:
+        time.sleep(0.02)
+    assert process.poll() is None, process.stderr.read()
+    process.kill()
+    process.communicate()

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from thetafield import FieldClassifier, FieldRegressor
+from thetafield import DomainSet, FieldClassifier, FieldRegressor
 from thetafield.errors import DataError, OptionError
 from thetafield.fields import model as field_model
 
@@ -374,3 +374,30 @@ def test_scores_weigh_samples(fitted):
     weight = np.where(right, 1.0, 0.0) + 1e-12
     assert classes.score(X, LABEL, sample_weight=weight, z=Z) == pytest.approx(1)
     assert numbers.score(X, NUMBER, z=Z) <= 1
+
+
+def test_fit_takes_a_domain_set():
+    domains = DomainSet.from_arrays(X, LABEL, domain=DOMAIN, z=Z, descriptors=("lat", "lon"))
+    est = classifier().fit(domains)
+    assert_array_equal(est.predict(X, z=Z), classifier().fit(X, LABEL, z=Z, domain=DOMAIN).predict(X, z=Z))
+    with pytest.raises(DataError, match="use FieldClassifier"):
+        FieldRegressor("erm-d", options=QUICK["erm-d"]).fit(domains)
+
+
+def test_descriptors_of_domains_are_read_by_their_index():
+    ids = np.array(["oslo", "lima", "bern", "rome", "kiev", "cairo"])
+    per_domain = pd.DataFrame([Z[e == DOMAIN][0] for e in range(6)], columns=["lat", "lon"], index=ids)
+    expected = classifier().fit(X, LABEL, z=Z, domain=ids[DOMAIN]).predict(X, z=Z)
+    for frame in (per_domain, per_domain.sort_index(), per_domain.iloc[::-1]):
+        est = classifier().fit(X, LABEL, z=frame, domain=ids[DOMAIN])
+        assert_array_equal(est.predict(X, z=Z), expected)
+    with pytest.raises(DataError, match="index z by the domains"):
+        classifier().fit(X, LABEL, z=per_domain.rename({"oslo": "paris"}), domain=ids[DOMAIN])
+    row = pd.Series({"lon": 0.7, "lat": 0.2})
+    assert_array_equal(est.predict_proba(X, z=row), est.predict_proba(X, z=[0.2, 0.7]))
+
+
+def test_a_descriptor_beyond_all_bounds_is_refused():
+    est = classifier("neurallio").fit(X, LABEL, z=Z, domain=DOMAIN)
+    with pytest.raises(DataError, match="no finite answer for row 0"):
+        est.predict(X[:3], z=[1e30, 1e30])

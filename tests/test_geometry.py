@@ -26,10 +26,20 @@ def test_charts_equal_a_loop(generator):
     assert torch.equal(target.reshape(30, 5), charts.neighbours)
 
 
-def test_charts_of_equal_descriptors_still_begin_with_the_anchor():
-    charts = knn_charts(torch.zeros(5, 2), 2)
-    assert charts.neighbours[:, 0].tolist() == list(range(5))
-    assert all(len(set(row)) == 3 for row in charts.neighbours.tolist())
+def test_neighbours_are_other_descriptors_and_their_domains_take_turns():
+    """Three domains at each of four places: a chart reaches other places, and all their domains are some target."""
+    z = torch.tensor([[0.0], [1.0], [3.0], [7.0]]).repeat(3, 1)
+    charts = knn_charts(z, 2)
+    assert charts.neighbours[:, 0].tolist() == list(range(12))
+    assert (z[charts.neighbours[:, 1:]] != z[:, None]).all()
+    assert set(charts.neighbours[:, 1:].flatten().tolist()) == {i for i in range(12) if z[i] != 7}
+    with pytest.raises(DataError, match="there are 4 with different descriptors"):
+        knn_charts(z, 4)
+
+
+def test_ties_go_to_the_lowest_index():
+    corners = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).repeat(20, 1)
+    assert nearest(torch.full((3, 2), 0.5), corners)[1].flatten().tolist() == [0, 0, 0]
 
 
 def test_too_many_neighbours_is_said():

@@ -9,6 +9,7 @@ from torch import nn
 from torch.func import functional_call
 
 from thetafield.data.domains import DomainBatch
+from thetafield.errors import OptionError
 from thetafield.testing.methods import make_method, toy_problem
 
 F = nn.functional
@@ -294,3 +295,24 @@ def test_cida(regression):
     assert_same(predictor.loss(batch), reference, predictor.parameters)
     assert_same(watcher.loss(batch), {"discriminator": sum(errors) / 6}, watcher.parameters)
     assert method.phases()[0].acting(0) == [0, 1]
+
+
+def test_penalised_methods_share_one_schedule_over_the_switch():
+    light, full = make_method("vrex", toy_problem(), steps=400, anneal_steps=100).phases()
+    assert light.schedule(1.0) == pytest.approx(full.schedule(0.0))
+    assert full.schedule(1.0) == pytest.approx(0)
+    with pytest.raises(OptionError, match="must be fewer than steps"):
+        make_method("irm", toy_problem(), steps=50, anneal_steps=50)
+
+
+def test_an_epoch_holds_a_turn_of_every_player():
+    (phase,) = make_method("dann", toy_problem(), steps=400, discriminator_steps=150).phases()
+    assert phase.steps_per_epoch >= 151
+    for steps in (1, 99, 151, 1051, 2049):
+        (phase,) = make_method("erm", toy_problem(), steps=steps).phases()
+        assert sum(1 for epoch in range(phase.epochs) for _ in phase.batches(epoch)) == steps
+
+
+def test_ablations_refuse_options_they_would_ignore():
+    with pytest.raises(OptionError, match="has no generators"):
+        make_method("neurallio-plain", toy_problem(), generators="commuting")

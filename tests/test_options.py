@@ -166,7 +166,7 @@ def test_values_out_of_bounds_are_refused(owner, option, given, message):
 def test_unknown_options_name_the_closest():
     with pytest.raises(OptionError, match=r"train has no option 'epoch'; did you mean 'epochs'\?"):
         checked(train, {"epoch": 3}, "train")
-    with pytest.raises(OptionError, match=r"train has no option 'zzz'; Valid names: epochs, gate, "):
+    with pytest.raises(OptionError, match=r"train has no option 'zzz'; valid names: epochs, gate, "):
         checked(train, {"zzz": 3}, "train")
     with pytest.raises(OptionError, match="train has no option 'data'"):
         checked(train, {"data": 3}, "train")

@@ -135,7 +135,7 @@ def test_kinds_of_targets():
         ({"domain": "Station"}, "no column 'Station'; did you mean 'station'"),
         ({"descriptors": ["lat", "long"]}, "no column 'long'; did you mean 'lon'"),
         ({"features": ["temprature"]}, "no column 'temprature'; did you mean 'temperature'"),
-        ({"domain": "Qqqq"}, "no column 'Qqqq'; Valid names: count, label, lat, lon, open, station, temperature."),
+        ({"domain": "Qqqq"}, "no column 'Qqqq'; valid names: count, label, lat, lon, open, station, temperature."),
     ],
 )
 def test_a_column_that_does_not_exist_is_named_with_the_closest(arguments, message):

@@ -82,19 +82,25 @@ def train(
 
     keep_freed_memory()
     folder = out or Path("out") / f"{dataset}-{method}-{seed}"
-    with training_display(f"{method} on {dataset}") as report:
-        result = run_trial(
-            dataset,
-            method,
-            seed=seed,
-            out=folder,
-            options=parse_assignments(assignments or []),
-            dataset_options=parse_assignments(data_assignments or []),
-            device=device,
-            resume=resume,
-            checkpoint_every=checkpoint_every,
-            report=report,
-        )
+    if resume and not folder.exists():
+        typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)
+    try:
+        with training_display(f"{method} on {dataset}") as report:
+            result = run_trial(
+                dataset,
+                method,
+                seed=seed,
+                out=folder,
+                options=parse_assignments(assignments or []),
+                dataset_options=parse_assignments(data_assignments or []),
+                device=device,
+                resume=resume,
+                checkpoint_every=checkpoint_every,
+                report=report,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"thetafield: stopped; {folder} keeps what was done, and --resume goes on from there.", err=True)
+        raise typer.Exit(130) from None
     _show(result, folder, as_json)
 
 
@@ -135,6 +141,3 @@ def main() -> None:
     except ThetafieldError as error:
         typer.echo(f"thetafield: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("thetafield: stopped; finished work is kept, --resume goes on.", err=True)
-        sys.exit(130)

@@ -32,5 +32,5 @@ def closest(name: str, valid: Iterable[str]) -> str:
     """Return `valid` as a sentence that puts the nearest match to `name` first."""
     by_key = {str(entry).lower(): str(entry) for entry in sorted(valid)}
     listed = ", ".join(by_key.values()) if by_key else "none"
-    match = get_close_matches(str(name).lower(), by_key, n=1, cutoff=0.4)
-    return f"did you mean {by_key[match[0]]!r}? Valid names: {listed}." if match else f"Valid names: {listed}."
+    match = get_close_matches(str(name).lower(), by_key, n=1, cutoff=0.6)
+    return f"did you mean {by_key[match[0]]!r}? Valid names: {listed}." if match else f"valid names: {listed}."

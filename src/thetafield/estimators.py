@@ -19,7 +19,6 @@ from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import load_model, save_model
 from thetafield.methods.base import METHODS, Loss
 from thetafield.options import checked
-from thetafield.training.fit import Report
 from thetafield.training.train import pick_device, train_field
 
 
@@ -43,16 +42,23 @@ class _FieldEstimator(BaseEstimator):
         self.device = device
         self.random_state = random_state
 
-    def _fit(
-        self, X: np.ndarray, y: np.ndarray, z: Any, domain: Any, loss: Loss | None, report: Report | None = None
+    def _fit(self, X: np.ndarray, y: np.ndarray, z: Any, domain: Any, loss: Loss | None) -> None:
+        features = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        classification = isinstance(self, ClassifierMixin)
+        domains = DomainSet.from_arrays(X, y, domain=domain, z=z, classification=classification, features=features)
+        self._fit_domains(domains, loss, described=z is not None or domain is not None, single_target=np.ndim(y) == 1)
+
+    def _fit_domains(
+        self, domains: DomainSet, loss: Loss | None, described: bool = True, single_target: bool = True
     ) -> None:
         checked(METHODS[self.method], self.options or {}, self.method)  # said even where the field is constant
         needs = METHODS[self.method].needs
-        classification = isinstance(self, ClassifierMixin)
-        features = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        domains = DomainSet.from_arrays(X, y, domain=domain, z=z, classification=classification, features=features)
+        if domains.classification != isinstance(self, ClassifierMixin):
+            kind = "classes: use FieldClassifier" if domains.classification else "numbers: use FieldRegressor"
+            raise DataError(f"The target of these domains is {kind}.")
+        self.n_features_in_ = domains.x.shape[1]
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
-        pooled = z is None and domain is None and (needs.descriptor or needs.ordered or needs.min_domains > 1)
+        pooled = not described and (needs.descriptor or needs.ordered or needs.min_domains > 1)
         trained = train_field(
             domains,
             "erm" if pooled else self.method,
@@ -62,9 +68,8 @@ class _FieldEstimator(BaseEstimator):
             predictor_options=self.predictor_options,
             loss=loss,
             standardise=True,
-            single_target=np.ndim(y) == 1,
+            single_target=single_target and domains.num_outputs == 1,
             device=self.device,
-            report=report,
         )
         self.model_ = trained.model
         self.history_ = trained.history
@@ -83,6 +88,8 @@ class _FieldEstimator(BaseEstimator):
         unnamed = tuple(f"z{i}" for i in range(len(names)))
         if columns is not None and names != unnamed and columns != names:
             raise DataError(f"z has columns {', '.join(columns)}, but {', '.join(names)} were expected: give those.")
+        if hasattr(z, "loc") and np.ndim(z) == 1 and set(map(str, z.index)) == set(names):
+            z = z.set_axis(z.index.map(str)).loc[list(names)]  # a row of a data frame, by name and not by position
         # One vector is one descriptor for all rows; where there is one coordinate it is that of each row, as in fit.
         if np.ndim(z) == 0:
             z = [z]
@@ -168,11 +175,17 @@ class FieldClassifier(ClassifierMixin, _FieldEstimator):
         torch.Size([3, 2])
     """
 
-    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldClassifier":
-        """Learn the field from rows X with labels y, descriptors z (per row or per domain) and domain of each row."""
-        X, y = validate_data(self, X, y, allow_nd=True, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self._fit(X, y, z, domain, None)
+    def fit(self, X: Any, y: Any = None, z: Any = None, domain: Any = None) -> "FieldClassifier":
+        """Learn the field from rows X with labels y, descriptors z (per row or per domain) and domain of each row.
+
+        Or from a :class:`DomainSet` alone, which holds all four.
+        """
+        if isinstance(X, DomainSet):
+            self._fit_domains(X, None)
+        else:
+            X, y = validate_data(self, X, y, allow_nd=True, dtype=[np.float64, np.float32])
+            check_classification_targets(y)
+            self._fit(X, y, z, domain, None)
         assert self.model_.classes is not None
         self.classes_ = self.model_.classes
         return self
@@ -233,10 +246,16 @@ class FieldRegressor(RegressorMixin, _FieldEstimator):
         )
         self.loss = loss
 
-    def fit(self, X: Any, y: Any, z: Any = None, domain: Any = None) -> "FieldRegressor":
-        """Learn the field from rows X with targets y, descriptors z (per row or per domain) and domain of each row."""
+    def fit(self, X: Any, y: Any = None, z: Any = None, domain: Any = None) -> "FieldRegressor":
+        """Learn the field from rows X with targets y, descriptors z (per row or per domain) and domain of each row.
+
+        Or from a :class:`DomainSet` alone, which holds all four.
+        """
         if self.loss not in ("squared_error", "absolute_error"):
             raise OptionError(f"loss is 'squared_error' or 'absolute_error', but got {self.loss!r}.")
+        if isinstance(X, DomainSet):
+            self._fit_domains(X, self.loss)
+            return self
         X, y = validate_data(
             self, X, y, allow_nd=True, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )

@@ -7,6 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from thetafield.errors import OptionError
+
+
+def writable_folder(path: Path) -> None:
+    """Try to write into a folder and leave no trace, so that hours of work do not end before a closed door."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".probe"
+        probe.touch()
+        probe.unlink()
+        for folder in missing:
+            folder.rmdir()
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written to ({error.strerror}): name another folder.") from None
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write `content` beside `path`, flush it to the disk, then put it in place in one move."""
@@ -17,12 +33,12 @@ def write_whole(path: Path, content: bytes) -> None:
         handle.flush()
         os.fsync(handle.fileno())
     temporary.replace(path)
-    _sync_folder(path.parent)
+    _sync(path.parent)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON whole, with sorted keys and no NaN."""
-    write_whole(path, (json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n").encode())
+    """Write JSON whole, without NaN."""
+    write_whole(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
 def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
@@ -35,6 +51,8 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     temporary.mkdir()
     try:
         fill(temporary)
+        for file in temporary.rglob("*"):
+            _sync(file)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -45,11 +63,12 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
         shutil.rmtree(old)
     else:
         temporary.replace(path)
-    _sync_folder(path.parent)
+    _sync(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Flush a file or a folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

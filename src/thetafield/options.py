@@ -1,6 +1,7 @@
 """The signature of a constructor is the schema of its options: reading, checking and parsing against it."""
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,6 +71,8 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise OptionError(f"Expected name=value, but got {word!r}; write for example epochs=100.")
+        if name.strip() in pairs:
+            raise OptionError(f"{name.strip()!r} is set twice: keep one of them.")
         pairs[name.strip()] = value.strip()
     return pairs
 
@@ -90,11 +93,17 @@ def _convert(value: Any, kind: Any, where: str) -> Any:
             raise OptionError(f"{where} is one of {', '.join(map(repr, inner))}, but got {value!r}.")
         return value
     if origin is tuple:
-        parts = value.strip("()[] ").replace("x", ",").split(",") if isinstance(value, str) else value
+        parts = _split(value) if isinstance(value, str) else value
         if not isinstance(parts, list | tuple):
             raise OptionError(f"{where} expects several values such as 50,50, but got {value!r}.")
-        return tuple(_convert(part, inner[0], where) for part in parts if part != "")
+        return tuple(_convert(part, inner[0], where) for part in parts)
     return _scalar(value, kind, where)
+
+
+def _split(text: str) -> list[str]:
+    """Split 50,50 or 50x50, with or without brackets; a comma may follow the last value."""
+    text = text.strip("()[] ").removesuffix(",")
+    return re.split("[,x]", text) if text else []
 
 
 def _bounded(value: Any, least: AtLeast, where: str) -> Any:

@@ -42,7 +42,8 @@ def reseed(device: torch.device, root: int, *names: str | int) -> None:
     """
     seed = stream_seed(root, *names)
     if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
     else:
         torch.default_generator.manual_seed(seed)
 

@@ -18,7 +18,7 @@ from thetafield.errors import FormatError
 from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
 from thetafield.fields.storage import save_model
-from thetafield.files import write_json
+from thetafield.files import writable_folder, write_json
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.training.checkpoint import NAME as CHECKPOINT
@@ -67,6 +67,7 @@ def run_trial(
     if finished is not None:
         return finished
     place = pick_device(device)
+    writable_folder(Path(out))
     data = DATASETS[dataset](seed, **checked(DATASETS[dataset], dataset_options or {}, dataset))
     trained = train_field(
         data.train,
@@ -127,7 +128,9 @@ def _earlier(out: Path, settings: dict[str, Any], resume: bool) -> dict[str, Any
         try:
             result = json.loads(path.read_text())
         except (json.JSONDecodeError, UnicodeDecodeError):
-            raise FormatError(f"{path} is damaged: delete it to run the trial again.") from None
+            result = None
+        if not isinstance(result, dict):
+            raise FormatError(f"{path} is damaged: delete it to run the trial again.")
         for key, value in settings.items():
             if result.get(key) != value:
                 raise FormatError(

@@ -124,6 +124,21 @@ def descriptor_table(
     return table, names
 
 
+def in_domain_order(z: Any, keys: np.ndarray, num_rows: int) -> Any:
+    """Return a data frame with one row per domain in the sorted order of the domains that its index names."""
+    if not hasattr(z, "loc") or not hasattr(z, "index") or len(z) == num_rows:
+        return z
+    labels, ids = list(z.index), np.unique(keys).tolist()
+    if len(labels) == len(ids) and set(labels) == set(ids):
+        return z.loc[ids]
+    if labels == list(range(len(z))):  # plain numbering says nothing about domains
+        return z
+    raise DataError(
+        f"z is indexed by {labels[0]!r} and others, but the domains are {ids[0]!r} and others: index z by the domains, "
+        "or drop its index with reset_index."
+    )
+
+
 def group_rows(keys: np.ndarray | None, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return (domain ids, row order that puts domains together, domain sizes, domain of each row).
 

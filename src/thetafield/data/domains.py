@@ -17,6 +17,7 @@ from thetafield.data.arrays import (
     domain_descriptors,
     encode_target,
     group_rows,
+    in_domain_order,
     to_numpy,
 )
 from thetafield.data.table import split_frame
@@ -98,7 +99,7 @@ class DomainSet:
             X: Inputs, one row per sample (numpy, torch or a data frame).
             y: Targets: labels of any type, or numbers for regression.
             domain: Domain of each row; without it, rows with equal z are one domain, and without z all rows are one.
-            z: Descriptors per row, or per domain in the sorted order of the domain ids.
+            z: Descriptors per row, or per domain: sorted by domain id, or a data frame with the ids as its index.
             descriptors: Names of the descriptor coordinates; taken from a data frame where z is one.
             factors: The factor behind each coordinate; each coordinate is its own factor by default.
             features: Names of the input columns; taken from a data frame where X is one.
@@ -115,8 +116,10 @@ class DomainSet:
         if len(target) != rows:
             raise DataError(f"X has {rows} rows but y has {len(target)}: every sample needs one target.")
         labels, classes = encode_target(target, classification, largest)
-        table, names = descriptor_table(z, descriptors, rows, largest)
         keys = None if domain is None else as_vector(domain, "domain")
+        if keys is not None:
+            z = in_domain_order(z, keys, rows)
+        table, names = descriptor_table(z, descriptors, rows, largest)
         if keys is not None and len(keys) != rows:
             raise DataError(f"domain has {len(keys)} entries but X has {rows} rows: name one per row.")
         if keys is None and len(table) != rows:

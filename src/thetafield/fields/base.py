@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from thetafield.errors import DataError
 
+CELLS = 2**24  # numbers held at once
 FIELDS: dict[str, type["ParameterField"]] = {}
 
 
@@ -53,5 +54,6 @@ class ParameterField(nn.Module, ABC):
     def sensitivity(self, z: Tensor, step: float = 1e-3) -> Tensor:
         """Return the mean of ‖∂θ/∂z_k‖ over descriptors of shape (b, d), by one-sided differences, shape (d,)."""
         eye = step * torch.eye(self.descriptor_dim, dtype=z.dtype, device=z.device)
-        moved = self(z[:, None] + eye)
-        return (moved - self(z)[:, None]).norm(dim=-1).mean(0) / step
+        rows = max(1, CELLS // (self.theta_dim * self.descriptor_dim))  # θ at every moved descriptor is held at once
+        parts = [(self(part[:, None] + eye) - self(part)[:, None]).norm(dim=-1) for part in z.split(rows)]
+        return torch.cat(parts).mean(0) / step

@@ -143,6 +143,13 @@ class FieldModel:
             part = part.double() if self.inputs is None else self.inputs(part.double())
             features = self.predictor.features(part.to(theta.dtype if self._plain else torch.float32)).double()
             answers[rows.to(self.device)] = self.predictor.head(theta, features)
+        finite = torch.isfinite(answers).all(1).cpu()
+        if not finite.all():
+            row = int((~finite).int().argmax())
+            raise DataError(
+                f"There is no finite answer for row {row}: its descriptor {z[row].tolist()} lies too far outside the "
+                "training domains, or its inputs are too large: check the units."
+            )
         return answers if self.outputs is None else self.outputs.inverse(answers)
 
     @property
@@ -189,6 +196,7 @@ class ModelAt(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits (n, classes), or targets (n,) or (n, t) on their raw scale."""
+        x = x.to(next(self.network.parameters()).dtype)
         answer = self.network(x if self.inputs is None else self.inputs(x))
         if self.outputs is not None:
             answer = self.outputs.inverse(answer)
@@ -211,5 +219,7 @@ def _rectangles(group: Tensor, num_groups: int, most_groups: int) -> Iterator[tu
         groups = by_size[position : position + count]
         longest = sizes[groups].max()
         within = torch.minimum(torch.arange(int(longest))[None], sizes[groups][:, None] - 1)
-        yield groups, order[starts[groups][:, None] + within]
+        rows = order[starts[groups][:, None] + within]
+        for part in rows.split(max(1, CELLS // count), dim=1):  # one group alone may be longer than the budget
+            yield groups, part
         position += count

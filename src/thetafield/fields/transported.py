@@ -1,11 +1,12 @@
 """The transported field: parameters carried from the nearest training domain by a learned transport."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from thetafield.errors import OptionError, closest
 from thetafield.fields.base import ParameterField
 from thetafield.geometry.atlas import nearest
 from thetafield.geometry.coder import WIDTHS, Coder
@@ -63,19 +64,21 @@ class TransportedField(ParameterField):
         self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
         self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
         self.coder = Coder(theta_dim, latent_dim, tuple(widths))
-        self.transport: Transport
-        if transport == "lie":
-            self.transport = LieTransport(
+        kinds: dict[str, Callable[[], Transport]] = {
+            "lie": lambda: LieTransport(
                 descriptor_dim,
                 latent_dim,
                 gate=gate,
                 num_generators=num_generators,
                 hidden=hidden,
                 generators=generators,
-            )
-        else:
-            ablation = PlainTransport if transport == "plain" else LinearTransport
-            self.transport = ablation(descriptor_dim, latent_dim, gate=gate, hidden=hidden)
+            ),
+            "plain": lambda: PlainTransport(descriptor_dim, latent_dim, gate=gate, hidden=hidden),
+            "linear": lambda: LinearTransport(descriptor_dim, latent_dim, gate=gate, hidden=hidden),
+        }
+        if transport not in kinds:
+            raise OptionError(f"There is no transport {transport!r}; {closest(transport, kinds)}")
+        self.transport = kinds[transport]()
 
     @property
     def config(self) -> dict[str, Any]:
@@ -89,11 +92,11 @@ class TransportedField(ParameterField):
 
     def thetas(self, z: Tensor) -> Tensor:
         """Carry the nearest anchor's latent to each descriptor and decode it."""
-        latents = self.coder.encode(self.theta)
         pieces = []
         for part in z.split(CHUNK):
             _, index = nearest(part, self.anchors)
-            anchor = index[:, 0]
-            latent = self.transport(latents[anchor], self.anchors[anchor], part[:, None])[:, 0]
+            used, anchor = torch.unique(index[:, 0], return_inverse=True)
+            latents = self.coder.encode(self.theta[used])
+            latent = self.transport(latents[anchor], self.anchors[used[anchor]], part[:, None])[:, 0]
             pieces.append(self.coder.decode(latent))
         return torch.cat(pieces) if pieces else z.new_zeros(0, self.theta_dim)

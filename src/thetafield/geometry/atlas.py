@@ -48,6 +48,9 @@ def nearest(query: Descriptors, anchors: Anchors, count: int = 1) -> tuple[Tenso
     rows = max(1, CELLS // max(1, len(anchors)))
     # The exact form of the distance: the quick one by a matrix product loses digits for close points.
     pieces = [torch.cdist(part, anchors, compute_mode="donot_use_mm_for_euclid_dist") for part in query.split(rows)]
+    if count == 1:  # argmin, unlike topk, gives ties to the lowest index
+        index = torch.cat([piece.argmin(1, keepdim=True) for piece in pieces])
+        return torch.cat([piece.amin(1, keepdim=True) for piece in pieces]), index
     found = [piece.topk(count, dim=1, largest=False) for piece in pieces]
     return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])
 
@@ -59,20 +62,22 @@ def knn_charts(z: Anchors, num_neighbours: int) -> Charts:
         >>> knn_charts(torch.tensor([[0.0], [1.0], [3.0]]), 1).neighbours.tolist()
         [[0, 1], [1, 0], [2, 1]]
     """
-    if num_neighbours >= len(z):
+    distinct, group, sizes = torch.unique(z, dim=0, return_inverse=True, return_counts=True)
+    if num_neighbours >= len(distinct):
         raise DataError(
             f"Charts of {num_neighbours} neighbours need at least {num_neighbours + 1} training domains, but there are "
-            f"{len(z)}: lower the option neighbours to {len(z) - 1} or fewer."
+            f"{len(distinct)} with different descriptors: lower the option neighbours to {len(distinct) - 1} or fewer."
         )
-    _, index = nearest(z, z, num_neighbours + 1)
-    anchor = torch.arange(len(z), device=z.device)[:, None]
-    # Another domain with the same descriptor may sort before the anchor: put the anchor in front, keep the order.
-    is_anchor = index == anchor
-    is_anchor[:, -1] |= ~is_anchor.any(1)
-    order = torch.sort((~is_anchor).int(), dim=1, stable=True).indices
-    neighbours = index.gather(1, order)
-    neighbours[:, 0] = anchor[:, 0]
-    return Charts(neighbours)
+    # Neighbours are descriptors, not domains: a chart of domains that share one descriptor would teach no transport.
+    # Of the domains at a neighbouring descriptor, anchors that share theirs take one each in turn.
+    near = nearest(distinct, distinct, num_neighbours + 1)[1][:, 1:]
+    members = torch.argsort(group, stable=True)
+    starts = sizes.cumsum(0) - sizes
+    rank = torch.empty_like(group)
+    rank[members] = torch.arange(len(z), device=z.device) - starts[group[members]]
+    target = near[group]
+    neighbours = members[starts[target] + rank[:, None] % sizes[target]]
+    return Charts(torch.cat([torch.arange(len(z), device=z.device)[:, None], neighbours], 1))
 
 
 def random_charts(num_domains: int, num_neighbours: int, anchors: Indices, generator: torch.Generator) -> Neighbours:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 LARGEST_STEP = 4.0  # beyond this norm a step's terms cancel and cost digits
+LARGEST_NORM = 2048.0  # beyond this exp overflows unless A is close to a rotation, and only costs time
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class TaylorPlan:
         """Return the cheapest plan whose remainder is below half a unit in the last place for ‖tA‖ ≤ `bound`."""
         if not math.isfinite(bound):
             raise OverflowError(f"The generators' norm is {bound}: the exponential does not exist in floating point.")
+        bound = min(bound, LARGEST_NORM)
         least = max(1, math.ceil(bound / LARGEST_STEP))
         plans = [cls(steps, _terms(bound / steps, torch.finfo(dtype).eps)) for steps in (least, least + 1)]
         return min(plans, key=lambda plan: plan.num_steps * plan.num_terms)

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from thetafield.errors import OptionError
+from thetafield.errors import OptionError, closest
 from thetafield.typing import Coefficients, Descriptors, Generators, Targets
 
 
@@ -86,8 +86,11 @@ class CoefficientNet(nn.Module):
 
 def make_generators(kind: str, descriptor_dim: int, latent_dim: int, num_generators: int, hidden: int) -> nn.Module:
     """Return the generators called `kind`: "field", "constant" or "commuting"."""
-    if kind == "constant":
-        return ConstantGenerators(latent_dim, num_generators)
-    if kind == "commuting":
-        return CommutingGenerators(latent_dim, num_generators)
-    return GeneratorField(descriptor_dim, latent_dim, num_generators, hidden)
+    kinds = {
+        "field": lambda: GeneratorField(descriptor_dim, latent_dim, num_generators, hidden),
+        "constant": lambda: ConstantGenerators(latent_dim, num_generators),
+        "commuting": lambda: CommutingGenerators(latent_dim, num_generators),
+    }
+    if kind not in kinds:
+        raise OptionError(f"There are no generators {kind!r}; {closest(kind, kinds)}")
+    return kinds[kind]()

@@ -26,7 +26,10 @@ class Trust:
         """Take as reach the distance to the nearest neighbour that 90 % of the training domains stay within."""
         if len(anchors) < 2 or not anchors.shape[1]:
             return cls(anchors, 1.0)
-        distance, _ = nearest(anchors, anchors, 2)
+        distinct = torch.unique(anchors, dim=0)
+        if len(distinct) < 2:
+            return cls(anchors, 1.0)
+        distance, _ = nearest(distinct, distinct, 2)
         return cls(anchors, max(float(distance[:, 1].quantile(0.9)), torch.finfo(anchors.dtype).eps))
 
     def __call__(self, z: Descriptors) -> Tensor:

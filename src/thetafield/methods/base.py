@@ -54,6 +54,8 @@ class Schedule:
     Args:
         kind: "constant", or "cosine" to fall to zero.
         warmup: Share of training over which the factor first rises linearly.
+        start: Where this phase begins in the progress of several that share one schedule.
+        end: Where it ends.
 
     Example:
         >>> Schedule("cosine", warmup=0.0)(0.5)
@@ -62,9 +64,12 @@ class Schedule:
 
     kind: Literal["constant", "cosine"] = "constant"
     warmup: float = 0.0
+    start: float = 0.0
+    end: float = 1.0
 
     def __call__(self, progress: float) -> float:
-        """Return the factor at `progress`."""
+        """Return the factor at `progress` through the phase."""
+        progress = self.start + (self.end - self.start) * progress
         rise = min(1.0, progress / self.warmup) if self.warmup > 0 else 1.0
         if self.kind == "constant":
             return rise
@@ -169,16 +174,18 @@ class Method(nn.Module, ABC):
         samples: int,
         players: tuple[Player, ...],
         turns: tuple[int, ...] = (),
+        schedule: Schedule = Schedule("cosine"),  # noqa: B008  (frozen)
         begin: Callable[[], None] = _nothing,
     ) -> Phase:
         """Return a phase of `steps` batches, each with `samples` samples of every domain, under a cosine schedule."""
-        epochs = max(1, round(steps / 100))
-        steps_per_epoch = -(-steps // epochs)
+        # About a hundred steps an epoch, in which every player has a turn; the last epoch may be shorter.
+        steps_per_epoch = math.ceil(steps / max(1, steps // max(100, len(turns))))
+        epochs = math.ceil(steps / steps_per_epoch)
         domains, seed = self.problem.domains, self.problem.seed
         index = torch.arange(len(domains), device=domains.z.device)
 
         def batches(epoch: int) -> Iterator[DomainBatch]:
-            for step in range(steps_per_epoch):
+            for step in range(min(steps_per_epoch, steps - epoch * steps_per_epoch)):
                 stream = torch_stream(seed, "samples", name, epoch, step, device=index.device)
                 yield domains.draw(index, samples, stream)
 
@@ -189,7 +196,7 @@ class Method(nn.Module, ABC):
             batches=batches,
             players=players,
             turns=turns,
-            schedule=Schedule("cosine"),
+            schedule=schedule,
             begin=begin,
         )
 

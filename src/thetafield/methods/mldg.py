@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.func import functional_call, grad_and_value, vmap
 
 from thetafield.data.domains import DomainBatch
+from thetafield.errors import OptionError
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.pooled import PooledMethod
 from thetafield.options import Count, NonNegative, Positive
@@ -36,7 +37,7 @@ class MLDG(PooledMethod):
     name = "mldg"
     title = "MLDG"
     reference = "Li et al., 2018"
-    needs = Needs(min_domains=2)
+    needs = Needs(min_domains=3)
     renumberable = False
 
     def __init__(
@@ -51,7 +52,9 @@ class MLDG(PooledMethod):
         weight_decay: NonNegative = 0.0,
     ) -> None:
         super().__init__(problem, steps, samples, lr, weight_decay)
-        self.beta, self.meta_test = beta, min(meta_test, len(problem.domains) - 1)
+        if meta_test >= len(problem.domains):
+            raise OptionError(f"meta_test ({meta_test}) must be below the {len(problem.domains)} training domains.")
+        self.beta, self.meta_test = beta, meta_test
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return both risks as values whose gradient is the accumulated (G_i + β G_j) / E."""

@@ -16,7 +16,7 @@ class NeuralLio(NeuralLioPaper):
         epochs: Passes over all anchors.
         block: Anchors per step.
         samples: Samples drawn from each domain per step; 0 takes all.
-        neighbours: k, beside the anchor itself; at most the number of other domains is used.
+        neighbours: k, beside the anchor itself; there must be more domains than that.
         gate: Whether the descriptor gate is used.
         latent_dim: m.
         num_generators: r; None takes one per descriptor coordinate.

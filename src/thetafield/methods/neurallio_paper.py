@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
+from thetafield.errors import OptionError
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import gather_rows, knn_charts, random_charts
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem, Schedule
@@ -95,6 +96,8 @@ class NeuralLioPaper(Method):
         keep: Literal["last", "best"] = "best",
     ) -> None:
         super().__init__(problem)
+        if self.transport != "lie" and (num_generators is not None or generators != "field"):
+            raise OptionError(f"{self.title} has no generators: leave out num_generators and generators.")
         z = problem.domains.z
         self.epochs, self.block, self.shuffle, self.samples = epochs, min(block, len(z)), shuffle, samples
         self.reconstruction, self.embedding, self.consistency = reconstruction, embedding, consistency
@@ -122,7 +125,11 @@ class NeuralLioPaper(Method):
         """Yield one epoch of blocks; the transport's work is fixed from all charts before the first."""
         domains, seed = self.problem.domains, self.problem.seed
         device, count = domains.z.device, len(domains)
-        self.learned.transport.calibrate(domains.z, domains.z[self.chart_index.to(device)])
+        targets = domains.z[self.chart_index.to(device)]
+        if not self.charts:  # any domain may be a target: the corners of the descriptors' box bound them all
+            corners = torch.stack([domains.z.amin(0), domains.z.amax(0)])
+            targets = corners.expand(count, -1, -1)
+        self.learned.transport.calibrate(domains.z, targets)
         order = torch.arange(count)
         if self.shuffle:
             order = torch.randperm(count, generator=torch_stream(seed, "blocks", epoch))

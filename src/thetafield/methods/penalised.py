@@ -5,7 +5,8 @@ from abc import abstractmethod
 from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
-from thetafield.methods.base import Phase, Player, Problem
+from thetafield.errors import OptionError
+from thetafield.methods.base import Phase, Player, Problem, Schedule
 from thetafield.methods.pooled import PooledMethod
 from thetafield.typing import Outputs, Risks
 
@@ -36,7 +37,11 @@ class PenalisedMethod(PooledMethod):
         weight_decay: float,
     ) -> None:
         super().__init__(problem, steps, samples, lr, weight_decay)
-        self.weight, self.anneal_steps = penalty, min(anneal_steps, steps - 1)
+        if anneal_steps >= steps:
+            raise OptionError(
+                f"anneal_steps ({anneal_steps}) must be fewer than steps ({steps}): lower one, raise the other."
+            )
+        self.weight, self.anneal_steps = penalty, anneal_steps
 
     @abstractmethod
     def penalty(self, outputs: Outputs, risks: Risks, batch: DomainBatch) -> Tensor:
@@ -57,7 +62,13 @@ class PenalisedMethod(PooledMethod):
         parameters = self.predictor_parameters()
         light = Player(lambda batch: self.weighted(batch, 1.0), parameters, self.lr, self.weight_decay)
         full = Player(self.loss, parameters, self.lr, self.weight_decay)
-        phases = [self.sampled_phase("penalised", self.steps - self.anneal_steps, self.samples, (full,))]
-        if self.anneal_steps:
-            phases.insert(0, self.sampled_phase("annealing", self.anneal_steps, self.samples, (light,)))
-        return phases
+        # One cosine over both phases: the switch makes a new Adam, not a new start of the step size.
+        switch = self.anneal_steps / self.steps
+        after = Schedule("cosine", start=switch)
+        rest = self.steps - self.anneal_steps
+        penalised = self.sampled_phase("penalised", rest, self.samples, (full,), schedule=after)
+        if not self.anneal_steps:
+            return [penalised]
+        before = Schedule("cosine", end=switch)
+        annealing = self.sampled_phase("annealing", self.anneal_steps, self.samples, (light,), schedule=before)
+        return [annealing, penalised]

@@ -10,7 +10,7 @@ from rich.padding import Padding
 
 from thetafield.datasets.base import DATASETS
 from thetafield.errors import OptionError, closest
-from thetafield.methods.base import METHODS
+from thetafield.methods.base import METHODS, Needs
 from thetafield.options import schema
 from thetafield.predictors.base import PREDICTORS
 
@@ -40,9 +40,10 @@ def _entry(name: str, owner: Callable) -> dict[str, Any]:
     return {"name": name, "summary": summary, "options": options}
 
 
-def _needs(needs: object) -> list[str]:
+def _needs(needs: Needs) -> list[str]:
     named = {"descriptor": "descriptors", "ordered": "one ordered descriptor", "classification": "classes"}
-    return [words for key, words in named.items() if getattr(needs, key)]
+    listed = [words for key, words in named.items() if getattr(needs, key)]
+    return [*listed, f"{needs.min_domains} domains"] if needs.min_domains > 1 else listed
 
 
 def print_catalogue(content: dict[str, list[dict[str, Any]]]) -> None:
@@ -53,7 +54,7 @@ def print_catalogue(content: dict[str, list[dict[str, Any]]]) -> None:
         for entry in entries:
             console.print(f"[bold cyan]{entry['name']}[/]  {escape(entry['summary'])}")
             if kind == "methods":
-                needs = ", ".join(entry["needs"]) or "nothing beside the domains"
+                needs = ", ".join(entry["needs"]) or "nothing"
                 console.print(Padding(f"{entry['reference']}; needs {needs}", (0, 0, 0, 4)), style="dim")
             options = "  ".join(f"{key}={_word(value)}" for key, value in entry["options"].items())
             console.print(Padding(escape(options), (0, 0, 0, 4)), style="green")

@@ -16,9 +16,9 @@ from rich.table import Table
 from thetafield import __version__
 from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.datasets.two_moons import RANGE
-from thetafield.errors import NeedError, OptionError
+from thetafield.errors import NeedError
 from thetafield.evaluation import evaluate, field_laws
-from thetafield.files import write_json, write_whole
+from thetafield.files import writable_folder, write_json, write_whole
 from thetafield.methods.base import METHODS
 from thetafield.report.progress import training_display
 from thetafield.report.result import DemoResult, MethodRun, pooled
@@ -49,7 +49,7 @@ def run_demo(
         console: Where to show progress and the table; the terminal by default.
     """
     check_extra()
-    check_folder(out)
+    writable_folder(out)
     from thetafield.report.page import render_page
 
     console = console or Console()
@@ -89,14 +89,6 @@ def check_extra() -> None:
     missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
     if missing:
         raise NeedError(f"The page needs {' and '.join(missing)}: pip install 'thetafield[report]'.")
-
-
-def check_folder(out: Path) -> None:
-    """Make the folder of the page, or say at once why it cannot be made."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OptionError(f"The page cannot be written to {out} ({error.strerror}): name another folder.") from None
 
 
 def _run(name: str, data: Dataset, seed: int, device: str, options: Mapping[str, Any], report: Report) -> MethodRun:

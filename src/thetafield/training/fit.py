@@ -1,9 +1,13 @@
 """The loop: phases, epochs, steps. The only owner of optimisers."""
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 
 import torch
 from torch import Tensor
@@ -52,7 +56,7 @@ def fit(method: Method, checkpoint: Checkpoint | None = None, report: Report | N
         method.load_state_dict(resumed.method)
     loop = _Loop(method, phases, state, checkpoint, report)
     method.train()
-    with seeded(method.problem.seed, "noise"):
+    with seeded(method.problem.seed, "noise"), loop.interruptible():
         for number in range(state.phase, len(phases)):
             loop.run_phase(number, resumed if number == state.phase else None)
     method.eval()
@@ -85,6 +89,25 @@ class _Loop:
         self.device = next(method.parameters()).device
         self.started = time.perf_counter() - state.seconds
         self.last_write = time.perf_counter()
+        self.stopping = False
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let a first Ctrl-C finish the epoch and write the checkpoint; a second one ends at once."""
+        if self.checkpoint is None or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self.stopping:
+                raise KeyboardInterrupt
+            self.stopping = True
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def run_phase(self, number: int, resumed: State | None) -> None:
         """Run what is left of a phase and keep its last or its best parameters."""
@@ -99,13 +122,15 @@ class _Loop:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
         for epoch in range(state.epoch, phase.epochs):
+            if self.stopping:
+                raise KeyboardInterrupt
             loss = self._epoch(phase, epoch, optimisers)
+            _check_parameters(phase)
             state.epoch = epoch + 1
             if phase.keep == "best" and (state.best_loss is None or loss < state.best_loss):
                 state.best_loss = loss
                 state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
             self._after_epoch(phase, optimisers, loss)
-        _check_parameters(phase)
         if phase.keep == "best":
             with torch.no_grad():
                 for i, parameter in enumerate(phase.parameters):
@@ -166,8 +191,7 @@ class _Loop:
         done = sum(p.epochs for p in self.phases[: state.phase]) + state.epoch
         if self.report:
             self.report(Progress(phase.name, state.epoch, phase.epochs, done, total, loss))
-        if self.checkpoint and now - self.last_write >= self.checkpoint.every:
-            _check_parameters(phase)
+        if self.checkpoint and (self.stopping or now - self.last_write >= self.checkpoint.every):
             state.method = self.method.state_dict()
             state.optimiser = _optimiser_tensors(optimisers)
             self.checkpoint.write(state)
