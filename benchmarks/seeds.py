@@ -26,14 +26,15 @@ from thetafield.options import parse_assignments
 LAWS = ("identity", "associativity", "invertibility")
 
 
-def trial(work: tuple[str, str, int, str, dict[str, str]]) -> dict[str, Any]:
+def trial(work: tuple[str, str, int, str, dict[str, str], int]) -> dict[str, Any]:
     """Run one trial in a scratch folder and measure the laws over all pairs of all its test domains."""
-    dataset, method, seed, device, options = work
+    dataset, method, seed, device, options, draws = work
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        result = run_trial(dataset, method, seed=seed, out=Path(folder), options=options, device=device)
+        out = Path(folder)
+        result = run_trial(dataset, method, seed=seed, out=out, options=options, tune_draws=draws, device=device)
         if result["laws"]:
-            model = load_model(Path(folder) / "field").to(device)
+            model = load_model(out / "field").to(device)
             test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
             laws = field_laws(model, test.z, seed=seed)
             result["laws"] = asdict(laws) if laws else None
@@ -62,13 +63,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="override a method's option")
     parser.add_argument("--tag", default="", help="what the files are called beside the method, for other options")
+    parser.add_argument("--tune", type=int, default=0, help="settings to draw for each trial")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
     options = parse_assignments(arguments.set)
-    work = [(arguments.dataset, m, seed, arguments.device, options) for m in methods for seed in range(arguments.seeds)]
+    trials = [(m, seed) for m in methods for seed in range(arguments.seeds)]
+    work = [(arguments.dataset, m, seed, arguments.device, options, arguments.tune) for m, seed in trials]
     context = multiprocessing.get_context("spawn")
     with context.Pool(arguments.processes, maxtasksperchild=4) as pool:
         results = list(pool.imap(trial, work))

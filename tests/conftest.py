@@ -1,6 +1,7 @@
 """One thread per test process, so that two workers share two cores, and the same numbers everywhere."""
 
 import os
+from pathlib import Path
 
 # Before torch is loaded, here and in every process the tests start: threads of two workers that wait for each other on
 # two cores take a hundred times as long as one thread each.
@@ -14,6 +15,10 @@ torch.set_num_threads(1)
 # Time limits per example mislead on shared machines; the whole run has one.
 settings.register_profile("default", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("default")
+# Where real data lie beside the repository they are used; elsewhere the tests that need them say that they skip.
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+if "THETAFIELD_DATA" not in os.environ and SHARED.is_dir():
+    os.environ["THETAFIELD_DATA"] = str(SHARED)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ ESTIMATORS = {
         {"z": Z[:1], "domain": np.zeros(20)},
         {},
         NeedError,
-        "NeuralLio needs at least 2 training domains, but got 1",
+        "NeuralLio needs at least 2 training domains, but the data has 1",
     ),
     "domains without descriptors": (
         {"z": None},

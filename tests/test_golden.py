@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from thetafield.methods import METHODS
+from thetafield.methods.base import DirectMethod
 from thetafield.options import schema
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.methods import make_learner, make_method, toy_problem
 from thetafield.training import fit
 
 GOLDEN = Path(__file__).parent / "golden.json"
@@ -16,12 +17,16 @@ GOLDEN = Path(__file__).parent / "golden.json"
 
 def run(name):
     """Train for about twenty steps in double precision; return the last loss and θ at one descriptor."""
-    small = {"steps": 20, "tune_steps": 20, "epochs": 10, "block": 3}
-    problem = toy_problem()
+    small = {"steps": 20, "tune_steps": 20, "epochs": 10, "block": 3, "min_samples": 2}
+    problem = toy_problem(ordered=METHODS[name].needs.ordered)
     options = {key: value for key, value in small.items() if key in schema(METHODS[name])}
+    z = torch.tensor([[0.3, 0.6]], dtype=torch.float64)[:, : problem.domains.z.shape[1]]
+    if issubclass(METHODS[name], DirectMethod):
+        answers = make_learner(name, problem, **options).learn(lambda done, total: None)
+        return {"answer": answers(problem.domains.x[:1], z)[0].tolist()}
     method = make_method(name, problem, **options)
     history = fit(method).history
-    theta = method.field()(torch.tensor([[0.3, 0.6]], dtype=torch.float64))[0].detach()
+    theta = method.field()(z)[0].detach()
     return {"loss": history[-1]["loss"], "theta_norm": float(theta.norm()), "theta": theta[:3].tolist()}
 
 

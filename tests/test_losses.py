@@ -83,6 +83,50 @@ def test_erm_d_equals_concatenation(regression):
 
 
 @both
+def test_hypernet(regression):
+    method = make_method("hypernet", toy_problem(regression=regression))
+    batch, field = first_batch(method), method.learned
+    risks = []
+    for e, (x, y) in enumerate(zip(batch.x, batch.y, strict=True)):
+        latent = field.encoder(2 * method.problem.domains.z[e] - 1)
+        risks.append(sample_loss(method, head(method, field.theta + field.decoder(latent), x), y))
+    assert_same(method.loss(batch), {"risk": sum(risks) / 6}, list(field.parameters()))
+
+
+@both
+def test_film_modulates_the_hidden_units(regression):
+    """Scaling rows and shifting biases is (1 + γ)·u + β on every hidden unit."""
+    method = make_method("film", toy_problem(regression=regression))
+    batch, field = first_batch(method), method.learned
+    weights = method.predictor.spec.views(field.theta)
+    risks = []
+    for e, (x, y) in enumerate(zip(batch.x, batch.y, strict=True)):
+        modulation = field.modulation(field.encoder(2 * method.problem.domains.z[e] - 1))
+        gamma, beta = modulation[: 6 + 5], modulation[6 + 5 :]
+        u = x @ weights["0.weight"].T + weights["0.bias"]
+        h = torch.relu((1 + gamma[:6]) * u + beta[:6])
+        u = h @ weights["2.weight"].T + weights["2.bias"]
+        h = torch.relu((1 + gamma[6:]) * u + beta[6:])
+        risks.append(sample_loss(method, h @ weights["4.weight"].T + weights["4.bias"], y))
+    assert_same(method.loss(batch), {"risk": sum(risks) / 6}, list(field.parameters()))
+
+
+def test_interpolate_averages_the_nearest_heads():
+    method = make_method("interpolate", toy_problem(), neighbours=3, power=2.0)
+    field = method.field()
+    with torch.no_grad():
+        field.theta.normal_()
+    z = torch.rand(4, 2, dtype=torch.float64)
+    for query, theta in zip(z, field(z), strict=True):
+        distance = (field.anchors - query).norm(dim=1)
+        near = distance.argsort()[:3].tolist()
+        weights = [1 / float(distance[i]) ** 2 for i in near]
+        expected = sum(w * field.theta[i] for w, i in zip(weights, near, strict=True)) / sum(weights)
+        torch.testing.assert_close(theta, expected, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(field(field.anchors), field.theta)
+
+
+@both
 def test_nda_tunes_each_copy_on_its_own_domain(regression):
     method = make_method("nda", toy_problem(regression=regression))
     batch = first_batch(method)

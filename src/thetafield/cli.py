@@ -21,6 +21,9 @@ app = typer.Typer(
 
 Seed = Annotated[int, typer.Option(help="Root seed of the data, the start, the batches and the noise.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where datasets lie; THETAFIELD_DATA or ~/.cache/thetafield/data.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on standard output.")]
 
 
@@ -66,7 +69,16 @@ def train(
     data_assignments: Annotated[
         list[str] | None, typer.Option("--data-set", metavar="NAME=VALUE", help="Override an option of the dataset.")
     ] = None,
+    tune: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Draw N settings and keep the one with the least error on held-out training domains.",
+        ),
+    ] = 0,
     device: Device = "auto",
+    data_dir: DataDir = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Least seconds between two checkpoints.")] = 20.0,
     resume: Annotated[bool, typer.Option(help="Go on with a stopped trial; a finished one is shown again.")] = False,
     as_json: Json = False,
@@ -74,6 +86,8 @@ def train(
     """Run one trial: train METHOD on DATASET, score it on unseen domains, save the result and the field.
 
     For example: thetafield train two-moons neurallio --seed 1 --set epochs=300
+
+    Or with the method's settings tuned first: thetafield train two-moons dann --tune 10
     """
     from thetafield.bench.trial import run_trial
     from thetafield.memory import keep_freed_memory
@@ -81,6 +95,8 @@ def train(
     from thetafield.report.progress import training_display
 
     keep_freed_memory()
+    if data_dir is not None:
+        os.environ["THETAFIELD_DATA"] = str(data_dir)
     folder = out or Path("out") / f"{dataset}-{method}-{seed}"
     if resume and not folder.exists():
         typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)
@@ -93,6 +109,7 @@ def train(
                 out=folder,
                 options=parse_assignments(assignments or []),
                 dataset_options=parse_assignments(data_assignments or []),
+                tune_draws=tune,
                 device=device,
                 resume=resume,
                 checkpoint_every=checkpoint_every,
@@ -114,7 +131,14 @@ def _show(result: dict[str, Any], folder: Path, as_json: bool) -> None:
     for name, group in result["groups"].items():
         typer.echo(f"  {name:<8} {group['score']:.2f}{unit} ({group['domains']} domains)")
     typer.echo(f"  worst decile {result['worst_decile']:.2f}{unit}, {result['train_seconds']:.1f} s of training")
-    typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
+    if result["tuning"]:
+        chosen = result["tuning"]["draws"][result["tuning"]["best"]]
+        words = ", ".join(f"{name}={value}" for name, value in chosen["options"].items()) or "the defaults"
+        typer.echo(f"  tuned on {len(result['tuning']['held_out'])} held-out training domains: {words}")
+    if (folder / "field").exists():
+        typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
+    else:
+        typer.echo(f"The result is in {folder / 'result.json'}; {result['method']} has no θ(z), so no field is saved.")
 
 
 @app.command()

@@ -67,6 +67,7 @@ class _FieldEstimator(BaseEstimator):
             predictor=self.predictor,
             predictor_options=self.predictor_options,
             loss=loss,
+            ordered=domains.z.shape[1] == 1,  # one number is an order, if the method asks for one
             standardise=True,
             single_target=single_target and domains.num_outputs == 1,
             device=self.device,

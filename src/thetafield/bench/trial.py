@@ -13,17 +13,20 @@ import torch
 
 from thetafield import __version__
 from thetafield.data.domains import DomainSet
-from thetafield.datasets.base import DATASETS
+from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.errors import FormatError
 from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
+from thetafield.evaluation.selection import NAME as TUNING
+from thetafield.evaluation.selection import tune
+from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
 from thetafield.files import writable_folder, write_json
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.training.checkpoint import NAME as CHECKPOINT
 from thetafield.training.fit import Report
-from thetafield.training.train import device_name, pick_device, train_field
+from thetafield.training.train import Trained, device_name, pick_device, train_field
 
 
 def run_trial(
@@ -34,6 +37,7 @@ def run_trial(
     out: Path,
     options: Mapping[str, Any] | None = None,
     dataset_options: Mapping[str, Any] | None = None,
+    tune_draws: int = 0,
     device: str = "auto",
     resume: bool = False,
     checkpoint_every: float = 20.0,
@@ -41,47 +45,89 @@ def run_trial(
 ) -> dict[str, Any]:
     """Run one trial into the folder `out` and return its result.
 
-    `out` receives the checkpoint while training, then the saved field (`field/`), the losses (`history.json`) and,
-    last, `result.json`: where that file exists, the trial is complete.
+    `out` receives every draw of tuning (`tuning.json`) and the checkpoint while training, then the saved field
+    (`field/`, unless the method has no θ), the losses (`history.json`) and, last, `result.json`: where that file
+    exists, the trial is complete.
 
     Args:
         dataset: Registry name of the dataset.
         method: Registry name of the method.
-        seed: Root seed of the data, the start, the batches and the noise.
+        seed: Root seed of the data, the draws of tuning, the start, the batches and the noise.
         out: Folder of the trial.
         options: The method's options.
         dataset_options: The dataset's options.
+        tune_draws: Settings to draw and to judge on held-out training domains before the trial itself.
         device: auto, cpu or cuda.
         resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
         checkpoint_every: Least seconds between two checkpoints.
         report: Called after every epoch.
     """
+    out = Path(out)
+    full = checked(METHODS[method], options or {}, method)
+    fixed = {name: full[name] for name in options or {}}
     settings = {
         "dataset": dataset,
         "method": method,
         "seed": seed,
-        "options": _plain(checked(METHODS[method], options or {}, method)),
+        "options": _plain(full),
         "dataset_options": _plain(checked(DATASETS[dataset], dataset_options or {}, dataset)),
+        "tune": tune_draws,
     }
-    finished = _earlier(Path(out), settings, resume)
+    finished = _earlier(out, settings, fixed, resume)
     if finished is not None:
         return finished
     place = pick_device(device)
-    writable_folder(Path(out))
     data = DATASETS[dataset](seed, **checked(DATASETS[dataset], dataset_options or {}, dataset))
-    trained = train_field(
-        data.train,
-        method,
-        seed=seed,
-        options=options,
-        predictor=data.predictor,
-        predictor_options=data.predictor_options,
-        ordered=data.ordered,
-        device=str(place),
-        checkpoint=Path(out),
-        checkpoint_every=checkpoint_every,
-        report=report,
-    )
+    METHODS[method].check_needs(data.train, data.ordered, dataset)
+    writable_folder(out)
+
+    def train(domains: DomainSet, chosen: Mapping[str, Any], tell: Report | None, checkpoint: Path | None) -> Trained:
+        return train_field(
+            domains,
+            method,
+            seed=seed,
+            options=chosen,
+            predictor=data.predictor,
+            predictor_options=data.predictor_options,
+            ordered=data.ordered,
+            where=dataset,
+            device=str(place),
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            report=tell,
+        )
+
+    selection = None
+    if tune_draws:
+        selection = tune(
+            data.train,
+            method,
+            lambda domains, chosen, tell: train(domains, chosen, tell, None),
+            draws=tune_draws,
+            seed=seed,
+            fixed=fixed,
+            ordered=data.ordered,
+            folder=out,
+            report=report,
+        )
+        full = full | selection.options
+    trained = train(data.train, full, report, out)
+    result = settings | {"options": _plain(full)} | _scored(trained, data, seed)
+    result |= {
+        "tuning": None if selection is None else selection.record(),
+        "device": device_name(place),
+        "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    if isinstance(trained.model, FieldModel):
+        save_model(trained.model, out / "field")
+    write_json(out / "history.json", trained.history)
+    write_json(out / "result.json", result)
+    (out / CHECKPOINT).unlink(missing_ok=True)
+    return result
+
+
+def _scored(trained: Trained, data: Dataset, seed: int) -> dict[str, Any]:
+    """Return what a trained model is worth on the test domains."""
     started = time.perf_counter()
     scores = evaluate(trained.model, DomainSet.concatenate(list(data.test.values())))
     eval_seconds = time.perf_counter() - started
@@ -91,7 +137,7 @@ def run_trial(
         for (name, group), a, b in zip(data.test.items(), bounds[:-1], bounds[1:], strict=True)
     }
     laws = field_laws(trained.model, next(iter(data.test.values())).z, seed=seed)
-    result = settings | {
+    return {
         "metric": scores.metric,
         "score": scores.score,
         "macro": scores.macro,
@@ -102,14 +148,7 @@ def run_trial(
         "relevance": trained.model.relevance(),
         "train_seconds": trained.seconds,
         "eval_seconds": eval_seconds,
-        "device": device_name(place),
-        "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
-    save_model(trained.model, Path(out) / "field")
-    write_json(Path(out) / "history.json", trained.history)
-    write_json(Path(out) / "result.json", result)
-    (Path(out) / CHECKPOINT).unlink(missing_ok=True)
-    return result
 
 
 def _summary(scores: Scores, start: int, end: int, group: DomainSet) -> dict[str, Any]:
@@ -117,7 +156,7 @@ def _summary(scores: Scores, start: int, end: int, group: DomainSet) -> dict[str
     return {"domains": end - start, "score": part.score, "macro": part.macro, "worst_decile": part.worst_decile}
 
 
-def _earlier(out: Path, settings: dict[str, Any], resume: bool) -> dict[str, Any] | None:
+def _earlier(out: Path, settings: dict[str, Any], fixed: Mapping[str, Any], resume: bool) -> dict[str, Any] | None:
     """Return the result of a finished trial in `out`, None where there is work to do, or refuse to overwrite."""
     if out.exists() and not out.is_dir():
         raise FormatError(f"{out} is a file: name a folder for the trial.")
@@ -132,12 +171,15 @@ def _earlier(out: Path, settings: dict[str, Any], resume: bool) -> dict[str, Any
         if not isinstance(result, dict):
             raise FormatError(f"{path} is damaged: delete it to run the trial again.")
         for key, value in settings.items():
-            if result.get(key) != value:
+            stored = result.get(key)
+            if key == "options" and settings["tune"] and isinstance(stored, dict):  # tuning chose all but the fixed
+                value = stored | _plain(fixed)
+            if stored != value:
                 raise FormatError(
-                    f"{out} holds another trial ({key} {result.get(key)!r}, not {value!r}): choose another folder."
+                    f"{out} holds another trial ({key} {stored!r}, not {value!r}): choose another folder."
                 )
         return result
-    if (out / CHECKPOINT).exists() and not resume:
+    if ((out / CHECKPOINT).exists() or (out / TUNING).exists()) and not resume:
         raise FormatError(f"{out} holds a stopped trial: add --resume to go on with it, or choose another folder.")
     return None
 

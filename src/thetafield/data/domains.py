@@ -273,7 +273,7 @@ class DomainSet:
         sizes = self.sizes[index][:, None]
         within = torch.arange(self.longest, device=self.offsets.device)[None, :]
         rows = self.offsets[index][:, None] + torch.minimum(within, sizes - 1)
-        weight = ((within < sizes) / sizes).to(self.z.dtype)
+        weight = (within < sizes).to(self.z.dtype) / sizes
         return DomainBatch(self.x[rows], self.y[rows], weight, index)
 
     @property

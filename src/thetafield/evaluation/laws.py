@@ -3,16 +3,16 @@
 import torch
 from torch import Tensor
 
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.laws import Laws, check_laws
 from thetafield.streams import torch_stream
 
 
 @torch.no_grad()
-def field_laws(model: FieldModel, z: Tensor, num_triplets: int = 20000, seed: int = 0) -> Laws | None:
+def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0) -> Laws | None:
     """Measure identity, associativity and invertibility at raw descriptors; None where there is no transport."""
-    if not isinstance(model.field, TransportedField):
+    if not isinstance(model, FieldModel) or not isinstance(model.field, TransportedField):
         return None
     scaled = model.scaler(z.to(model.device))
     stream = torch_stream(seed, "laws")

@@ -1,4 +1,4 @@
-"""Error of a field model on domains it has not seen: micro, macro, worst decile, and each domain's own."""
+"""Error of a model on domains it has not seen: micro, macro, worst decile, and each domain's own."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from thetafield.data.domains import DomainSet
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 
 CELLS = 2**21  # samples scored at once
 
@@ -48,7 +48,7 @@ class Scores:
 
 
 @torch.no_grad()
-def evaluate(model: FieldModel, domains: DomainSet) -> Scores:
+def evaluate(model: Model, domains: DomainSet) -> Scores:
     """Score `model` on raw domains, a few hundred domains at a time."""
     domains = domains.to(model.device)
     index = torch.arange(len(domains), device=model.device)

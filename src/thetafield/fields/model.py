@@ -1,16 +1,17 @@
 """A learned field with all it needs to answer for raw inputs and raw descriptors."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from thetafield.data.descriptors import DescriptorScaler
-from thetafield.errors import DataError
+from thetafield.errors import DataError, NeedError
 from thetafield.fields.base import ParameterField
+from thetafield.fields.recipe import Affine, Recipe
 from thetafield.geometry.trust import Trust
 from thetafield.predictors.base import Predictor
 
@@ -18,73 +19,12 @@ CELLS = 2**20  # samples answered at once
 THETAS = 2**25  # parameters of their heads held at once
 
 
-class Affine(nn.Module):
-    """x ↦ (x − shift) / scale, and back."""
-
-    shift: Tensor
-    scale: Tensor
-
-    def __init__(self, shift: Tensor, scale: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("shift", shift)
-        self.register_buffer("scale", scale)
-
-    @classmethod
-    def fit(cls, values: Tensor) -> "Affine":
-        """Standardise each column; a constant column is only shifted."""
-        wide = values.double()
-        scale = wide.std(0, correction=0)
-        scale = torch.where(scale > 1e-12 * wide.abs().amax(0).clamp_min(1e-300), scale, torch.ones_like(scale))
-        return cls(wide.mean(0).to(values), scale.to(values))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (x − shift) / scale."""
-        return (x - self.shift.to(x)) / self.scale.to(x)
-
-    def inverse(self, x: Tensor) -> Tensor:
-        """Return x · scale + shift."""
-        return x * self.scale.to(x) + self.shift.to(x)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What it takes to rebuild a model and to read its answers, in plain JSON values.
-
-    Args:
-        method: Registry name of the method that learned the field.
-        options: Its options.
-        predictor: Registry name of the predictor.
-        predictor_options: Its options.
-        input_shape: Shape of one sample.
-        num_outputs: Classes or target columns.
-        loss: Loss of a sample in training.
-        descriptors: Name of each descriptor coordinate.
-        factors: Factor behind each coordinate.
-        features: Names of the input columns, if known.
-        single_target: Whether a regression target was one-dimensional, so that answers are too.
-    """
-
-    method: str
-    options: dict[str, Any]
-    predictor: str
-    predictor_options: dict[str, Any]
-    input_shape: tuple[int, ...]
-    num_outputs: int
-    loss: str
-    descriptors: tuple[str, ...]
-    factors: tuple[str, ...]
-    features: tuple[str, ...] | None = None
-    single_target: bool = True
-
-
-@dataclass(eq=False)
-class FieldModel:
-    """(x, z) ↦ prediction: predictor, field, and the scalings fitted on the training domains.
+@dataclass(eq=False, kw_only=True)
+class Model(ABC):
+    """(x, z) ↦ answer, for raw inputs and raw descriptors: all that scoring, tables and pages ask of a method.
 
     Args:
         recipe: How it was made.
-        predictor: The template with its trained backbone.
-        field: θ(z) on scaled descriptors.
         scaler: Raw to scaled descriptors.
         trust: Trust at scaled descriptors.
         classes: Labels, or None for regression.
@@ -93,13 +33,58 @@ class FieldModel:
     """
 
     recipe: Recipe
-    predictor: Predictor
-    field: ParameterField
     scaler: DescriptorScaler
     trust: Trust
     classes: np.ndarray | None = None
     inputs: Affine | None = None
     outputs: Affine | None = None
+
+    @property
+    @abstractmethod
+    def device(self) -> torch.device:
+        """Where the model lives."""
+
+    @abstractmethod
+    def to(self, device: torch.device | str) -> "Model":
+        """Move every part to a device."""
+
+    @abstractmethod
+    def domain_outputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Return outputs (b, n, o) for n samples of each of b domains: logits, or targets on their raw scale."""
+
+    @abstractmethod
+    def row_outputs(self, x: Tensor, z: Tensor) -> Tensor:
+        """Return outputs (M, o) for M rows with a raw descriptor each."""
+
+    @abstractmethod
+    def relevance(self) -> dict[str, float]:
+        """Return descriptor name → how much it drives the shift, relative to the strongest, in [0, 1]."""
+
+    def theta(self, z: Tensor) -> Tensor:
+        """Return θ(z), or say that there is none."""
+        raise NeedError(f"{self.recipe.method} has no parameters θ(z): it answers for (x, z) as such; use predict.")
+
+    def model_at(self, z: Tensor) -> nn.Module:
+        """Return an ordinary module for one raw descriptor, or say that there is none."""
+        raise NeedError(f"{self.recipe.method} has no model of its own at each z, since it has no θ(z): use predict.")
+
+    @property
+    def squeezed(self) -> bool:
+        """Whether answers drop their last axis: regression of a one-dimensional target."""
+        return self.classes is None and self.recipe.single_target
+
+
+@dataclass(eq=False, kw_only=True)
+class FieldModel(Model):
+    """(x, z) ↦ g(x; θ(z)): predictor, field, and the scalings fitted on the training domains.
+
+    Args:
+        predictor: The template with its trained backbone.
+        field: θ(z) on scaled descriptors.
+    """
+
+    predictor: Predictor
+    field: ParameterField
 
     @property
     def device(self) -> torch.device:
@@ -164,11 +149,6 @@ class FieldModel:
                 f"({', '.join(self.recipe.descriptors)}), but got shape {tuple(z.shape)}."
             )
         return ModelAt(self.predictor.module(self.theta(z)), self.inputs, self.outputs, self.squeezed).eval()
-
-    @property
-    def squeezed(self) -> bool:
-        """Whether answers drop their last axis: regression of a one-dimensional target."""
-        return self.classes is None and self.recipe.single_target
 
     def relevance(self) -> dict[str, float]:
         """Return descriptor name → how much it moves θ, relative to the strongest, in [0, 1].

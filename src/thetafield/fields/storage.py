@@ -14,24 +14,39 @@ from torch import Tensor
 
 from thetafield import __version__
 from thetafield.data.descriptors import DescriptorScaler
-from thetafield.errors import FormatError, OptionError
-from thetafield.fields import constant, modulated, table, transported  # noqa: F401  (a stored kind is found by name)
+from thetafield.errors import FormatError, NeedError, OptionError
+from thetafield.fields import (  # noqa: F401  (a stored kind is found by name)
+    constant,
+    film,
+    flow,
+    hypernet,
+    interpolated,
+    modulated,
+    sequence,
+    table,
+    transported,
+)
 from thetafield.fields.base import FIELDS
-from thetafield.fields.model import Affine, FieldModel, Recipe
+from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.recipe import Affine, Recipe
 from thetafield.files import write_folder
 from thetafield.geometry.trust import Trust
 from thetafield.predictors.base import PREDICTORS
+from thetafield.predictors.lift import lifted
 
 FORMAT = 1
 DESCRIPTION, TENSORS = "field.json", "field.safetensors"
 
 
-def save_model(model: FieldModel, path: Path) -> None:
+def save_model(model: Model, path: Path) -> None:
     """Write `model` into the folder `path`, whole or not at all; an older field there is replaced.
 
     Raises:
         FormatError: The path holds something else than a saved field, which is never replaced.
+        NeedError: The model has no field.
     """
+    if not isinstance(model, FieldModel):
+        raise NeedError(f"{model.recipe.method} has no parameters θ(z), so there is no field to save.")
     path = Path(path)
     empty = path.is_dir() and not any(path.iterdir())
     if path.exists() and not empty and not (path / DESCRIPTION).is_file():
@@ -91,6 +106,8 @@ def load_model(path: Path) -> FieldModel:
 def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldModel:
     recipe = Recipe(**_as_tuples(description["recipe"]))
     predictor = PREDICTORS[recipe.predictor](recipe.input_shape, recipe.num_outputs, **recipe.predictor_options)
+    if recipe.lift is not None:
+        predictor = lifted(predictor, recipe.lift)
     field = FIELDS[description["field"]["kind"]](**_as_tuples(description["field"]["config"]))
 
     def part(name: str) -> dict[str, Tensor]:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from thetafield.data.domains import DomainBatch, DomainSet
 from thetafield.errors import NeedError
 from thetafield.fields.base import ParameterField
+from thetafield.fields.direct import Answers
+from thetafield.methods.space import Space
 from thetafield.predictors.base import Predictor
 from thetafield.registry import Registry
 from thetafield.streams import torch_stream
@@ -92,6 +94,7 @@ class Player:
         lr: Adam's step size.
         weight_decay: L2 coefficient inside Adam.
         betas: Adam's averaging factors.
+        rates: Factor of `lr` for each parameter; empty where it is one for all.
     """
 
     loss: Callable[[Any], dict[str, Tensor]]
@@ -99,6 +102,7 @@ class Player:
     lr: float = 1e-3
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
+    rates: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,12 +112,14 @@ class Phase:
     Args:
         name: How it is called in progress, history and messages.
         epochs: Number of epochs.
-        steps_per_epoch: Number of batches an epoch yields.
+        steps_per_epoch: Largest number of batches an epoch yields.
         batches: Yields the batches of an epoch; a function of the epoch and the seed alone, so that a run resumes.
         players: The losses with their parameters; the first one's loss is the phase's loss.
         turns: Which player acts in each step, over and over; empty where all act in every step, in order.
         schedule: Factor of the step sizes.
-        keep: "last" keeps the final parameters, "best" those after the epoch with the lowest training loss.
+        keep: "last" keeps the final parameters, "best" those after the epoch with the lowest loss.
+        judge: The loss that "best" means, asked after an epoch; the epoch's training loss where it is None.
+        judge_from: Share of the epochs after which "best" begins to look.
         begin: Called once before the first epoch.
     """
 
@@ -125,6 +131,8 @@ class Phase:
     turns: tuple[int, ...] = ()
     schedule: Schedule = Schedule()
     keep: Literal["last", "best"] = "last"
+    judge: Callable[[], Tensor] | None = None
+    judge_from: float = 0.0
     begin: Callable[[], None] = _nothing
 
     @property
@@ -147,8 +155,8 @@ class Needs:
     min_domains: int = 1
 
 
-class Method(nn.Module, ABC):
-    """A way to learn a parameter field. The keyword-only constructor arguments are its options.
+class Learner(ABC):
+    """A way to learn from training domains. The keyword-only constructor arguments are its options.
 
     Args:
         problem: The training side.
@@ -158,12 +166,51 @@ class Method(nn.Module, ABC):
     title: ClassVar[str]
     reference: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
+    space: ClassVar[Space] = {}
+
+    @abstractmethod
+    def __init__(self, problem: Problem) -> None: ...
+
+    @classmethod
+    def check_needs(cls, domains: DomainSet, ordered: bool = False, where: str = "the data") -> None:
+        """Raise a sentence where the training domains, called `where`, lack what the method needs."""
+        width, names = domains.z.shape[1], ", ".join(domains.descriptors)
+        if cls.needs.descriptor and not width:
+            raise NeedError(f"{cls.title} needs descriptors z, but none were given: pass z, or use method 'erm'.")
+        if cls.needs.ordered and width != 1:
+            listed = f": {names}" if names else ""
+            raise NeedError(f"{cls.title} needs one ordered descriptor coordinate, but {where} has {width}{listed}.")
+        if cls.needs.ordered and not ordered:
+            raise NeedError(f"{cls.title} needs one ordered descriptor coordinate, but {names} of {where} is no order.")
+        if cls.needs.classification and not domains.classification:
+            raise NeedError(f"{cls.title} needs classes, but the target of {where} is a number.")
+        if len(domains) < cls.needs.min_domains:
+            raise NeedError(
+                f"{cls.title} needs at least {cls.needs.min_domains} training domains, but {where} has {len(domains)}."
+            )
+
+
+class DirectMethod(Learner):
+    """A method without parameters θ: it learns the answers for (x, z) as such."""
+
+    @abstractmethod
+    def learn(self, report: Callable[[int, int], None]) -> Answers:
+        """Return what answers for any (x, z); `report` takes the rounds done and the rounds in all."""
+
+
+class Method(Learner, nn.Module):
+    """A way to learn a parameter field, by phases of losses.
+
+    Args:
+        problem: The training side.
+    """
+
     # Whether renumbering the domains leaves the result the same: not where domains are drawn at random for each batch,
     # or are the classes of a discriminator.
     renumberable: ClassVar[bool] = True
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.problem = problem
         self.predictor = problem.predictor
 
@@ -208,21 +255,5 @@ class Method(nn.Module, ABC):
     def field(self) -> ParameterField:
         """Return θ(z) as learned so far."""
 
-    @classmethod
-    def check_needs(cls, domains: DomainSet, ordered: bool = False) -> None:
-        """Raise a sentence where the training domains lack what the method needs."""
-        width = domains.z.shape[1]
-        if cls.needs.descriptor and not width:
-            raise NeedError(f"{cls.title} needs descriptors z, but none were given: pass z, or use method 'erm'.")
-        if cls.needs.ordered and not (ordered and width == 1):
-            names = ", ".join(domains.descriptors)
-            raise NeedError(f"{cls.title} needs one ordered descriptor coordinate, but there are {width}: {names}.")
-        if cls.needs.classification and not domains.classification:
-            raise NeedError(f"{cls.title} needs classes, but the target is a number.")
-        if len(domains) < cls.needs.min_domains:
-            raise NeedError(
-                f"{cls.title} needs at least {cls.needs.min_domains} training domains, but got {len(domains)}."
-            )
 
-
-METHODS: Registry[type[Method]] = Registry("method", "thetafield.methods")
+METHODS: Registry[type[Learner]] = Registry("method", "thetafield.methods")

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Needs, Phase, Player, Problem
 from thetafield.methods.erm_d import ERMD
+from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron
 
@@ -34,6 +35,7 @@ class CIDA(ERMD):
     title = "CIDA"
     reference = "Wang et al., 2020"
     needs = Needs(descriptor=True, min_domains=2)
+    space = {"adversary": Choice((0.1, 0.4, 1.0, 2.0)), "hidden": Choice(((32, 32), (128, 128))), "lr": LR}
 
     def __init__(
         self,

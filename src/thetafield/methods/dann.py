@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.adversarial import AdversarialMethod
 from thetafield.methods.base import METHODS, Needs, Phase, Player, Problem
+from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron
 
@@ -36,6 +37,7 @@ class DANN(AdversarialMethod):
     title = "DANN"
     reference = "Ganin et al., 2016"
     needs = Needs(min_domains=2)
+    space = {"adversary": Range(1e-2, 1e2), "discriminator_steps": Choice((1, 2, 4)), "lr": LR}
     renumberable = False
 
     def __init__(

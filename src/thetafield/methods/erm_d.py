@@ -5,6 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.modulated import ModulatedField
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -28,6 +29,7 @@ class ERMD(Method):
     title = "ERM-D"
     reference = "Cai et al., 2025"
     needs = Needs(descriptor=True)
+    space = {"hidden": Choice(((32,), (32, 32), (128, 128))), "lr": LR}
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.pooled import PooledMethod
+from thetafield.methods.space import LR, Range
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -31,6 +32,7 @@ class GroupDRO(PooledMethod):
     title = "GroupDRO"
     reference = "Sagawa et al., 2020"
     needs = Needs(min_domains=2)
+    space = {"eta": Range(1e-3, 1e-1), "lr": LR}
     group_weights: Tensor
 
     def __init__(

@@ -6,6 +6,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.pooled import PooledMethod
+from thetafield.methods.space import LR, Range
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -31,6 +32,7 @@ class Mixup(PooledMethod):
     title = "Mixup"
     reference = "Yan et al., 2020"
     needs = Needs(min_domains=2)
+    space = {"alpha": Range(0.1, 10.0), "lr": LR}
     renumberable = False
 
     def __init__(

@@ -8,6 +8,7 @@ from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.pooled import PooledMethod
+from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 
 Parameters = dict[str, Tensor]
@@ -38,6 +39,7 @@ class MLDG(PooledMethod):
     title = "MLDG"
     reference = "Li et al., 2018"
     needs = Needs(min_domains=3)
+    space = {"beta": Range(0.1, 10.0), "meta_test": Choice((1, 2)), "lr": LR}
     renumberable = False
 
     def __init__(

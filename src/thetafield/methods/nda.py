@@ -7,6 +7,7 @@ from thetafield.data.domains import DomainBatch
 from thetafield.fields.table import TableField
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
 from thetafield.methods.erm import ERM
+from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -31,6 +32,7 @@ class NDA(Method):
     title = "NDA"
     reference = "Cai et al., 2025"
     needs = Needs(descriptor=True)
+    space = {"tune_steps": Choice((100, 500, 2000)), "tune_lr": Range(1e-4, 3e-3), "lr": LR}
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from thetafield.methods.base import METHODS
 from thetafield.methods.neurallio_paper import NeuralLioPaper
+from thetafield.methods.space import LR, Choice
 
 
 @METHODS.register("neurallio-nolie")
@@ -11,3 +12,4 @@ class NeuralLioNoLie(NeuralLioPaper):
     name = "neurallio-nolie"
     title = "NeuralLio, T-noLie"
     transport = "linear"
+    space = {"neighbours": Choice((3, 5, 8)), "gate": Choice((True, False)), "lr": LR}

@@ -12,6 +12,7 @@ from thetafield.errors import OptionError
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import gather_rows, knn_charts, random_charts
 from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem, Schedule
+from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.streams import torch_stream
 
@@ -69,6 +70,12 @@ class NeuralLioPaper(Method):
     title = "NeuralLio (paper)"
     reference = "Cai et al., 2025"
     needs = Needs(descriptor=True, min_domains=2)
+    space = {
+        "neighbours": Choice((3, 5, 10, 20)),
+        "gate": Choice((True, False)),
+        "generators": Choice(("field", "constant")),
+        "lr": LR,
+    }
     transport: ClassVar[str] = "lie"
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from thetafield.methods.base import METHODS
 from thetafield.methods.neurallio_paper import NeuralLioPaper
+from thetafield.methods.space import LR, Choice
 
 
 @METHODS.register("neurallio-plain")
@@ -11,3 +12,4 @@ class NeuralLioPlain(NeuralLioPaper):
     name = "neurallio-plain"
     title = "NeuralLio, T-Plain"
     transport = "plain"
+    space = {"neighbours": Choice((3, 5, 8)), "gate": Choice((True, False)), "lr": LR}

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.adversarial import AdversarialMethod
 from thetafield.methods.base import METHODS, Phase, Player, Problem
+from thetafield.methods.space import LR, Range
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron
 
@@ -33,6 +34,7 @@ class URM(AdversarialMethod):
     name = "urm"
     title = "URM"
     reference = "Krishnamachari et al., 2024"
+    space = {"adversary": Range(0.0, 0.2, log=False), "lr": LR}
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.penalised import PenalisedMethod
+from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.typing import Outputs, Risks
 
@@ -30,6 +31,7 @@ class VREx(PenalisedMethod):
     title = "V-REx"
     reference = "Krueger et al., 2021"
     needs = Needs(min_domains=2)
+    space = {"penalty": Range(0.1, 1e5), "anneal_steps": Choice((10, 100, 500, 1000)), "lr": LR}
 
     def __init__(
         self,

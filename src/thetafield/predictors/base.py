@@ -57,6 +57,7 @@ class Predictor(nn.Module):
     Args:
         head: Any module without buffers; its parameters become θ.
         backbone: Shared feature extractor, trained like any module; None feeds inputs straight to the head.
+        lift: Name of the lift in the head, if it has one, so that a saved model can be rebuilt.
 
     Example:
         >>> predictor = Predictor(nn.Linear(2, 3))
@@ -66,8 +67,9 @@ class Predictor(nn.Module):
 
     start: Tensor
 
-    def __init__(self, head: nn.Module, backbone: nn.Module | None = None) -> None:
+    def __init__(self, head: nn.Module, backbone: nn.Module | None = None, lift: str | None = None) -> None:
         super().__init__()
+        self.lift = lift
         if next(head.buffers(), None) is not None:
             raise OptionError(
                 "A head must not have buffers (batch-norm statistics, for example), since it runs for many θ at once: "
@@ -111,15 +113,17 @@ class Predictor(nn.Module):
         return vmap(single, randomness="different")(views, features)
 
     def embed(self, theta: Thetas, features: Features) -> Embedded:
-        """Run each head up to its last layer: the features that discriminators look at."""
+        """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
         body, _, last = self._split
         views = {name: view for name, view in self.spec.views(theta).items() if name.split(".")[0] != last}
         single = lambda parameters, inputs: functional_call(body, parameters, (inputs,))  # noqa: E731
         return vmap(single, randomness="different")(views, features)
 
     def last(self, theta: Thetas, embedded: Embedded) -> Outputs:
-        """Run each head's last layer on its embedded features."""
+        """Run each head's last layer, after its lift if it has one, on its embedded features."""
         views, last = self.spec.views(theta), self._split[2]
+        if self.lift is not None:
+            embedded = list(self.template.children())[-2](embedded)
         return torch.baddbmm(views[f"{last}.bias"][:, None], embedded, views[f"{last}.weight"].mT)
 
     @property
@@ -129,24 +133,48 @@ class Predictor(nn.Module):
 
     @property
     def _split(self) -> tuple[nn.Sequential, nn.Linear, str]:
-        """The head without its last layer, that layer, and its name; a head must end in a linear layer with a bias."""
+        """The head before its last layer, that layer, and its name; a head must end in a linear layer with a bias."""
         template = self.template
         if isinstance(template, nn.Sequential) and len(template) > 1:
             layer = template[-1]
             if isinstance(layer, nn.Linear) and layer.bias is not None:
-                return nn.Sequential(*list(template)[:-1]), layer, str(len(template) - 1)
+                end = -1 if self.lift is None else -2
+                return nn.Sequential(*list(template)[:end]), layer, str(len(template) - 1)
         raise OptionError("This method needs a head that is a sequence of layers with a linear one at the end.")
 
     def forward(self, theta: Thetas, x: Inputs) -> Outputs:
         """Return g(x; θ) for b parameter vectors and b × n samples."""
         return self.head(theta, self.features(x))
 
-    def module(self, theta: Tensor) -> nn.Module:
-        """Return an ordinary module with the parameters of one θ of shape (D,)."""
+    def head_module(self, theta: Tensor) -> nn.Module:
+        """Return the head alone as an ordinary module with the parameters of one θ of shape (D,)."""
         head = copy.deepcopy(self.template).to(theta.dtype).to_empty(device=theta.device)
         head.load_state_dict({name: view.clone() for name, view in self.spec.views(theta.detach()).items()})
-        model = nn.Sequential(copy.deepcopy(self.backbone), head)
+        return head
+
+    def module(self, theta: Tensor) -> nn.Module:
+        """Return an ordinary module with the parameters of one θ of shape (D,)."""
+        model = nn.Sequential(copy.deepcopy(self.backbone), self.head_module(theta))
         return model.to(theta.dtype).eval()
+
+    def fresh_starts(self, count: int) -> Tensor:
+        """Draw `count` independent starts of θ from torch's generator, each as its layers initialise themselves."""
+        head = self.head_module(self.start)
+        starts = []
+        for _ in range(count):
+            for layer in head.modules():
+                reset = getattr(layer, "reset_parameters", None)
+                if callable(reset):
+                    reset()
+            starts.append(self.spec.flatten({name: p.detach() for name, p in head.named_parameters()}))
+        return torch.stack(starts)
+
+    @property
+    def hidden_layers(self) -> list[tuple[slice, slice]]:
+        """Where (weight, bias) of every linear layer but the last lie in θ."""
+        names = [name for name, m in self.template.named_modules() if isinstance(m, nn.Linear) and m.bias is not None]
+        slices = self.spec.slices
+        return [(slices[f"{name}.weight"], slices[f"{name}.bias"]) for name in names[:-1]]
 
     @property
     def first_bias(self) -> slice:

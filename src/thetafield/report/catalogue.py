@@ -26,7 +26,12 @@ def catalogue(kind: str = "all") -> dict[str, list[dict[str, Any]]]:
         content["datasets"] = [_entry(name, entry) for name, entry in DATASETS]
     if kind in ("methods", "all"):
         content["methods"] = [
-            _entry(name, entry) | {"reference": entry.reference, "needs": _needs(entry.needs)}
+            _entry(name, entry)
+            | {
+                "reference": entry.reference,
+                "needs": _needs(entry.needs),
+                "space": {option: str(part) for option, part in entry.space.items()},
+            }
             for name, entry in METHODS
         ]
     if kind in ("predictors", "all"):
@@ -58,6 +63,9 @@ def print_catalogue(content: dict[str, list[dict[str, Any]]]) -> None:
                 console.print(Padding(f"{entry['reference']}; needs {needs}", (0, 0, 0, 4)), style="dim")
             options = "  ".join(f"{key}={_word(value)}" for key, value in entry["options"].items())
             console.print(Padding(escape(options), (0, 0, 0, 4)), style="green")
+            if kind == "methods":
+                space = "; ".join(f"{option} {part}" for option, part in entry["space"].items())
+                console.print(Padding(escape(f"--tune draws {space}"), (0, 0, 0, 4)), style="dim green")
 
 
 def _word(value: object) -> str:

@@ -18,6 +18,7 @@ from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.datasets.two_moons import RANGE
 from thetafield.errors import NeedError
 from thetafield.evaluation import evaluate, field_laws
+from thetafield.fields.model import FieldModel
 from thetafield.files import writable_folder, write_json, write_whole
 from thetafield.methods.base import METHODS
 from thetafield.report.progress import training_display
@@ -106,6 +107,7 @@ def _run(name: str, data: Dataset, seed: int, device: str, options: Mapping[str,
         device=device,
         report=report,
     )
+    assert isinstance(trained.model, FieldModel)  # the figures look into θ(z)
     started = time.perf_counter()
     groups = {group: evaluate(trained.model, domains) for group, domains in data.test.items()}
     return MethodRun(

@@ -31,7 +31,7 @@ def training_display(title: str, console: Console | None = None) -> Iterator[Rep
             description=f"{title} ({progress.phase})",
             completed=progress.done,
             total=progress.total,
-            loss=f"loss {progress.loss:.4g}",
+            loss="" if progress.loss is None else f"loss {progress.loss:.4g}",
         )
 
     try:

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainSet
 from thetafield.fields.base import FIELDS, ParameterField
-from thetafield.methods.base import METHODS, Loss, Method, Problem
-from thetafield.options import schema
+from thetafield.methods.base import METHODS, DirectMethod, Learner, Loss, Method, Problem
+from thetafield.methods.space import draw_settings
+from thetafield.options import checked, schema
 from thetafield.predictors.base import PREDICTORS
 from thetafield.streams import seeded
 from thetafield.training.fit import fit
@@ -29,6 +30,9 @@ SMALL: dict[str, Any] = {
     "hidden": 8,
     "width": 8,
     "anneal_steps": 10,
+    "segment": 3,
+    "batch": 4,
+    "rounds": 20,
 }
 
 
@@ -39,10 +43,14 @@ def toy_problem(
     sizes: tuple[int, ...] = (5, 9, 7, 6, 8, 5),
     seed: int = 0,
     order: list[int] | None = None,
+    ordered: bool = False,
 ) -> Problem:
-    """Return a ragged two-descriptor problem in double precision whose best head turns with the descriptor."""
+    """Return a ragged problem in double precision whose best head turns with the descriptor.
+
+    There are two descriptors, or one, `time`, where the problem is `ordered`; the domains do not come in its order.
+    """
     stream = np.random.default_rng(seed)
-    z = stream.uniform(size=(num_domains, 2))
+    z = stream.uniform(size=(num_domains, 2))[:, : 1 if ordered else 2]
     counts = np.resize(sizes, num_domains)
     codes = np.repeat(np.arange(num_domains), counts)
     x = stream.normal(size=(len(codes), 3))
@@ -50,7 +58,13 @@ def toy_problem(
     signal = x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle)
     y = np.stack([signal, -signal], 1) if regression else (signal > 0).astype(int)
     domains = DomainSet.from_arrays(
-        x, y, domain=codes, z=z, classification=not regression, dtype=torch.float64, descriptors=("place", "time")
+        x,
+        y,
+        domain=codes,
+        z=z,
+        classification=not regression,
+        dtype=torch.float64,
+        descriptors=("time",) if ordered else ("place", "time"),
     )
     if order is not None:
         domains = domains.select(order)
@@ -61,9 +75,15 @@ def toy_problem(
 
 def make_method(name: str, problem: Problem, **changed: Any) -> Method:
     """Build a method with small settings, in the problem's precision."""
-    options = _small(name) | changed
     with seeded(problem.seed, "start"):
-        return METHODS[name](problem, **options).double()
+        method = make_learner(name, problem, **changed)
+    assert isinstance(method, Method)
+    return method.double()
+
+
+def make_learner(name: str, problem: Problem, **changed: Any) -> Learner:
+    """Build a method, with or without θ, with small settings."""
+    return METHODS[name](problem, **(_small(name) | changed))
 
 
 def _small(name: str) -> dict[str, Any]:
@@ -79,11 +99,16 @@ def _small(name: str) -> dict[str, Any]:
 def check_method(name: str) -> None:
     """Assert what every method owes its users; see the single checks below."""
     check_described(name)
+    check_space(name)
+    if issubclass(METHODS[name], DirectMethod):
+        for loss in _losses(name):
+            check_answers(name, loss)
+        return
     for loss in _losses(name):
         check_gradients(name, loss)
         check_learns(name, loss)
     check_same_bits(name)
-    if METHODS[name].renumberable:
+    if getattr(METHODS[name], "renumberable", False):
         check_permutation(name)
     check_rebuilt(name)
     if not METHODS[name].needs.descriptor:
@@ -94,8 +119,8 @@ def _losses(name: str) -> list[Loss]:
     return ["cross_entropy"] if METHODS[name].needs.classification else ["cross_entropy", "squared_error"]
 
 
-def _problem(loss: Loss) -> Problem:
-    return toy_problem(regression=loss != "cross_entropy")
+def _problem(name: str, loss: Loss = "cross_entropy", **given: Any) -> Problem:
+    return toy_problem(regression=loss != "cross_entropy", ordered=METHODS[name].needs.ordered, **given)
 
 
 def _trained(name: str, problem: Problem, **changed: Any) -> Method:
@@ -118,9 +143,41 @@ def check_described(name: str) -> None:
         assert f"{key}:" in inherited, f"{name}: option {key} is not described in the docstring"
 
 
+def check_space(name: str) -> None:
+    """Tuning draws values that the method takes."""
+    entry = METHODS[name]
+    options = schema(entry)
+    assert set(entry.space) <= set(options), f"{name}: the search space names an option that does not exist"
+    for number in range(20):
+        checked(entry, draw_settings(entry.space, np.random.default_rng(number), {}), name)
+
+
+def check_answers(name: str, loss: Loss) -> None:
+    """A method without θ answers with the right shape, learns, repeats itself, and ignores z if it says so."""
+    problem = _problem(name, loss)
+    domains = problem.domains
+    z = domains.z.repeat_interleave(domains.sizes, dim=0)
+    calls: list[tuple[int, int]] = []
+    learned = [make_learner(name, problem, min_samples=2) for _ in range(2)]
+    first, second = (
+        learner.learn(lambda done, total: calls.append((done, total)))(domains.x, z)
+        for learner in learned
+        if isinstance(learner, DirectMethod)
+    )
+    assert first.shape == (len(domains.x), domains.num_outputs) and torch.isfinite(first).all()
+    assert torch.equal(first, second), f"{name}: same seed, other answers"
+    assert calls[-1][0] == calls[-1][1], f"{name}: progress does not end at its total"
+    if loss == "cross_entropy":
+        assert float((first.argmax(1) == domains.y).double().mean()) > 0.8, f"{name} does not learn"
+    else:
+        assert (first - domains.y).abs().mean() < (domains.y - domains.y.mean(0)).abs().mean(), f"{name} does not learn"
+    moved = learned[0].learn(lambda done, total: None)(domains.x, 1 - z)  # type: ignore[attr-defined]
+    assert torch.equal(moved, first) != METHODS[name].needs.descriptor, f"{name}: needs and use of z disagree"
+
+
 def check_gradients(name: str, loss: Loss) -> None:
     """Every loss term is a finite scalar, and every trained parameter feels the loss within an epoch."""
-    method = make_method(name, _problem(loss))
+    method = make_method(name, _problem(name, loss))
     for phase in method.phases():
         phase.begin()
         for player in phase.players:
@@ -130,31 +187,33 @@ def check_gradients(name: str, loss: Loss) -> None:
                 for term, value in terms.items():
                     assert value.shape == () and torch.isfinite(value), f"{name}: term {term} is not a finite scalar"
                 total = torch.stack(list(terms.values())).sum()
-                gradients = torch.autograd.grad(total, player.parameters)
-                felt = [f + g.abs() for f, g in zip(felt, gradients, strict=True)]
+                gradients = torch.autograd.grad(total, player.parameters, allow_unused=True)
+                felt = [f if g is None else f + g.abs() for f, g in zip(felt, gradients, strict=True)]
             assert all(bool(f.any()) for f in felt), f"{name}: a parameter of phase {phase.name} gets no gradient"
 
 
 def check_learns(name: str, loss: Loss) -> None:
     """The loss falls on a toy, and the field answers for any batch shape."""
-    problem = _problem(loss)
-    method = make_method(name, problem)
+    problem = _problem(name, loss)
+    # Recurrences in time see one domain after another, and need longer.
+    longer = {"epochs": 40} if METHODS[name].needs.ordered and "epochs" in schema(METHODS[name]) else {}
+    method = make_method(name, problem, **longer)
     history = fit(method).history
     # The adversaries' parts of a loss may go either way; the risk must fall.
     key = "risk" if "risk" in history[0] else "loss"
     last_phase = [record[key] for record in history if record["phase"] == history[-1]["phase"]]
     assert min(last_phase) <= last_phase[0], f"{name}: the loss never fell"
     assert last_phase[-1] <= history[0][key] or len({r["phase"] for r in history}) > 1, f"{name}: the loss rose"
-    thetas = method.field()(torch.rand(2, 3, 2, dtype=torch.float64))
+    thetas = method.field()(torch.rand(2, 3, problem.domains.z.shape[1], dtype=torch.float64))
     assert thetas.shape == (2, 3, problem.predictor.dim)
     assert torch.isfinite(thetas).all()
 
 
 def check_same_bits(name: str) -> None:
     """The same seed gives the same bits; another seed does not."""
-    first, second = (_trained(name, toy_problem()).state_dict() for _ in range(2))
+    first, second = (_trained(name, _problem(name)).state_dict() for _ in range(2))
     assert all(torch.equal(first[key], second[key]) for key in first), f"{name}: same seed, other bits"
-    other = _trained(name, toy_problem(seed=1)).state_dict()
+    other = _trained(name, _problem(name, seed=1)).state_dict()
     assert any(not torch.equal(first[key], other[key]) for key in first), f"{name}: the seed does nothing"
 
 
@@ -164,16 +223,17 @@ def check_permutation(name: str) -> None:
     Each domain holds one sample and each block holds all domains, so that draws do not depend on the numbering.
     """
     order = [3, 1, 5, 0, 4, 2]
-    problems = [toy_problem(sizes=(1,), order=given) for given in (None, order)]
+    problems = [_problem(name, sizes=(1,), order=given) for given in (None, order)]
     fields = [_trained(name, problem).field() for problem in problems]
-    query = torch.rand(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    width = problems[0].domains.z.shape[1]
+    query = torch.rand(7, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     for z in (query, problems[0].domains.z):
         torch.testing.assert_close(fields[0](z), fields[1](z), rtol=1e-7, atol=1e-9, msg=lambda m: f"{name}: {m}")
 
 
 def check_rebuilt(name: str) -> None:
     """The field is rebuilt from its kind, config and state dict alone."""
-    field = _trained(name, toy_problem()).field()
+    field = _trained(name, _problem(name)).field()
     rebuilt: ParameterField = FIELDS[field.kind](**field.config).double()
     rebuilt.load_state_dict(field.state_dict())
     z = torch.rand(5, field.descriptor_dim, dtype=torch.float64)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from thetafield.errors import DivergenceError
-from thetafield.methods.base import Method, Phase
+from thetafield.methods.base import Method, Phase, Player
 from thetafield.streams import reseed, seeded
 from thetafield.training.checkpoint import Checkpoint, State
 
@@ -27,7 +28,7 @@ class Progress:
     epochs: int
     done: int
     total: int
-    loss: float
+    loss: float | None
 
 
 Report = Callable[[Progress], None]
@@ -113,7 +114,7 @@ class _Loop:
         """Run what is left of a phase and keep its last or its best parameters."""
         phase, state = self.phases[number], self.state
         optimisers = [
-            torch.optim.Adam(p.parameters, lr=p.lr, weight_decay=p.weight_decay, betas=p.betas, fused=True)
+            torch.optim.Adam(_groups(p), lr=p.lr, weight_decay=p.weight_decay, betas=p.betas, fused=True)
             for p in phase.players
         ]
         if resumed:
@@ -127,15 +128,25 @@ class _Loop:
             loss = self._epoch(phase, epoch, optimisers)
             _check_parameters(phase)
             state.epoch = epoch + 1
-            if phase.keep == "best" and (state.best_loss is None or loss < state.best_loss):
-                state.best_loss = loss
-                state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
+            if phase.keep == "best" and epoch >= int(phase.judge_from * phase.epochs):
+                judged = loss if phase.judge is None else self._judged(phase.judge)
+                if state.best_loss is None or judged < state.best_loss:
+                    state.best_loss = judged
+                    state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
             self._after_epoch(phase, optimisers, loss)
         if phase.keep == "best":
             with torch.no_grad():
                 for i, parameter in enumerate(phase.parameters):
                     parameter.copy_(state.best[str(i)])
             state.best = {}
+
+    @torch.no_grad()
+    def _judged(self, judge: Callable[[], Tensor]) -> float:
+        """Return a loss without dropout, as prediction will see it."""
+        self.method.eval()
+        value = float(judge())
+        self.method.train()
+        return value if math.isfinite(value) else math.inf
 
     def _epoch(self, phase: Phase, epoch: int, optimisers: list[torch.optim.Adam]) -> float:
         """Run the steps of an epoch and return its mean loss."""
@@ -146,7 +157,7 @@ class _Loop:
             for number in phase.acting(step):
                 player, optimiser = phase.players[number], optimisers[number]
                 for group in optimiser.param_groups:
-                    group["lr"] = player.lr * phase.schedule((step + 1) / total)
+                    group["lr"] = group["rate"] * player.lr * phase.schedule((step + 1) / total)
                 terms = player.loss(batch)
                 values = torch.stack(list(terms.values()))
                 optimiser.zero_grad(set_to_none=True)
@@ -196,6 +207,13 @@ class _Loop:
             state.optimiser = _optimiser_tensors(optimisers)
             self.checkpoint.write(state)
             self.last_write = time.perf_counter()
+
+
+def _groups(player: Player) -> list[dict[str, Any]]:
+    """Return Adam's groups: one where all parameters share a step size, one for each parameter where they do not."""
+    if not player.rates:
+        return [{"params": player.parameters, "rate": 1.0}]
+    return [{"params": [p], "rate": rate} for p, rate in zip(player.parameters, player.rates, strict=True)]
 
 
 def _check_parameters(phase: Phase) -> None:

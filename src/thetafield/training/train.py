@@ -2,7 +2,8 @@
 
 import platform
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,24 @@ import torch
 from thetafield.data.descriptors import DescriptorScaler
 from thetafield.data.domains import DomainSet
 from thetafield.errors import OptionError
-from thetafield.fields.model import Affine, FieldModel, Recipe
+from thetafield.fields.direct import DirectModel
+from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.recipe import Affine, Recipe
 from thetafield.fields.storage import tensor_digest
 from thetafield.geometry.trust import Trust
-from thetafield.methods.base import METHODS, Loss, Problem
+from thetafield.methods.base import METHODS, DirectMethod, Loss, Method, Problem
 from thetafield.options import checked
 from thetafield.predictors.base import PREDICTORS
 from thetafield.streams import seeded
 from thetafield.training.checkpoint import Checkpoint
-from thetafield.training.fit import Report, fit
+from thetafield.training.fit import Progress, Report, fit
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A field model with the record of its training."""
+    """A model with the record of its training."""
 
-    model: FieldModel
+    model: Model
     history: list[dict[str, Any]]
     seconds: float
 
@@ -60,6 +63,7 @@ def train_field(
     predictor_options: Mapping[str, Any] | None = None,
     loss: Loss | None = None,
     ordered: bool = False,
+    where: str = "the data",
     standardise: bool = False,
     single_target: bool = True,
     device: str = "auto",
@@ -78,6 +82,7 @@ def train_field(
         predictor_options: Its options.
         loss: Loss of a sample; cross-entropy for classes and the absolute error for numbers by default.
         ordered: Whether the only descriptor is an order such as time.
+        where: How the data are called in messages.
         standardise: Whether inputs are standardised; regression targets always are.
         single_target: Whether answers of a one-column regression are one-dimensional.
         device: auto, cpu or cuda.
@@ -89,7 +94,7 @@ def train_field(
     method_options = checked(method_class, options or {}, method)
     build = PREDICTORS[predictor]
     predictor_options = checked(build, predictor_options or {}, predictor)
-    method_class.check_needs(domains, ordered)
+    method_class.check_needs(domains, ordered, where)
     place = pick_device(device)
     scaler = DescriptorScaler.fit(domains.z, domains.descriptors)
     inputs = Affine.fit(domains.x) if standardise else None
@@ -104,7 +109,36 @@ def train_field(
     input_shape = tuple(domains.x.shape[1:])
     with seeded(seed, "start"):
         template = build(input_shape, domains.num_outputs, **predictor_options).to(place)
-        learner = method_class(Problem(scaled, template, loss, seed), **method_options).to(place)
+        learner = method_class(Problem(scaled, template, loss, seed), **method_options)
+    if isinstance(learner, Method):
+        learner.to(place)
+    recipe = Recipe(
+        method=method,
+        options=method_options,
+        predictor=predictor,
+        predictor_options=predictor_options,
+        input_shape=input_shape,
+        num_outputs=domains.num_outputs,
+        loss=loss,
+        descriptors=domains.descriptors,
+        factors=domains.factors,
+        features=domains.features,
+        single_target=single_target,
+        lift=learner.predictor.lift if isinstance(learner, Method) else None,
+    )
+    parts = {
+        "recipe": recipe,
+        "scaler": scaler,
+        "trust": Trust.fit(scaled.z.cpu()),
+        "classes": domains.classes,
+        "inputs": inputs,
+        "outputs": outputs,
+    }
+    if isinstance(learner, DirectMethod):
+        started = time.perf_counter()
+        answers = learner.learn(_rounds_report(report))
+        return Trained(DirectModel(answers=answers, **parts), [], time.perf_counter() - started)
+    assert isinstance(learner, Method)
     keeper = None
     if checkpoint is not None:
         fingerprint = {
@@ -120,27 +154,15 @@ def train_field(
         }
         keeper = Checkpoint(checkpoint, fingerprint, checkpoint_every)
     state = fit(learner, keeper, report)
-    recipe = Recipe(
-        method=method,
-        options=method_options,
-        predictor=predictor,
-        predictor_options=predictor_options,
-        input_shape=input_shape,
-        num_outputs=domains.num_outputs,
-        loss=loss,
-        descriptors=domains.descriptors,
-        factors=domains.factors,
-        features=domains.features,
-        single_target=single_target,
-    )
-    model = FieldModel(
-        recipe=recipe,
-        predictor=learner.predictor.eval(),
-        field=learner.field().eval(),
-        scaler=scaler,
-        trust=Trust.fit(scaled.z.cpu()),
-        classes=domains.classes,
-        inputs=inputs,
-        outputs=outputs,
-    ).to(place)
+    model = FieldModel(predictor=learner.predictor.eval(), field=learner.field().eval(), **parts).to(place)
     return Trained(model, state.history, state.seconds)
+
+
+def _rounds_report(report: Report | None) -> Callable[[int, int], None]:
+    """Return a report of rounds as the display of epochs takes it."""
+
+    def tell(done: int, total: int) -> None:
+        if report:
+            report(Progress("boosting", done, total, done, total, None))
+
+    return tell

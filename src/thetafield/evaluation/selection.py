@@ -1,0 +1,159 @@
+"""Tuning: settings drawn from a method's search space, judged on held-out training domains and on nothing else."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from thetafield.data.domains import DomainSet
+from thetafield.data.folds import hold_out
+from thetafield.errors import FormatError, OptionError, ThetafieldError
+from thetafield.evaluation.scores import evaluate
+from thetafield.files import write_json
+from thetafield.methods.base import METHODS
+from thetafield.methods.space import draw_settings
+from thetafield.options import checked
+from thetafield.streams import numpy_stream
+from thetafield.training.fit import Progress, Report
+from thetafield.training.train import Trained
+
+NAME = "tuning.json"
+SHARE = 0.25  # of the training domains is held out
+Train = Callable[[DomainSet, Mapping[str, Any], Report | None], Trained]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One setting with its error on the held-out domains.
+
+    Args:
+        options: What it sets; nothing for the defaults.
+        score: Error on the held-out domains, None where training failed.
+        seconds: Time of training and scoring.
+        failure: The sentence with which training ended, if it failed.
+    """
+
+    options: dict[str, Any]
+    score: float | None
+    seconds: float
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """All draws and which of them was best.
+
+    Args:
+        metric: "error" or "mae".
+        space: What was drawn from, in words.
+        held_out: The ids of the held-out training domains.
+        draws: Every draw in order; the first is the defaults.
+        best: Position of the best draw.
+    """
+
+    metric: str
+    space: dict[str, str]
+    held_out: list[Any]
+    draws: list[Draw]
+    best: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the best draw sets."""
+        return self.draws[self.best].options
+
+    def record(self) -> dict[str, Any]:
+        """Return the record as plain JSON values."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+def tune(
+    domains: DomainSet,
+    method: str,
+    train: Train,
+    *,
+    draws: int,
+    seed: int,
+    fixed: Mapping[str, Any],
+    ordered: bool = False,
+    folder: Path | None = None,
+    report: Report | None = None,
+) -> Selection:
+    """Try the defaults and `draws` settings on a part of the training domains, and judge them on the rest.
+
+    Args:
+        domains: The training domains.
+        method: Registry name of the method.
+        train: Trains on given domains with given options.
+        draws: Number of settings beside the defaults.
+        seed: Root seed of the draws and of the held-out domains.
+        fixed: Options that are not drawn.
+        ordered: Whether the only descriptor is an order: then the latest domains are held out.
+        folder: Where every draw is recorded once it is done; draws that are recorded there are not repeated.
+        report: Called after every epoch.
+
+    Raises:
+        ThetafieldError: No draw could be trained; the sentence is that of the defaults.
+    """
+    entry = METHODS[method]
+    if not set(entry.space) - set(fixed):
+        raise OptionError(f"{entry.title} has nothing left to tune: set fewer options, or leave out the tuning.")
+    kept, held = hold_out(domains, SHARE, seed, ordered)
+    train_part, held_part = domains.select(kept), domains.select(held)
+    settings = [{}] + [draw_settings(entry.space, numpy_stream(seed, "tune", n), fixed) for n in range(draws)]
+    identity = {"method": method, "seed": seed, "fixed": dict(fixed), "settings": settings}
+    done = _recorded(folder, identity)
+    metric = "error" if domains.classification else "mae"
+    for number in range(len(done), len(settings)):
+        started = time.perf_counter()
+        score, failure = None, None
+        try:
+            options = checked(entry, {**fixed, **settings[number]}, method)
+            trained = train(train_part, options, _numbered(report, number, len(settings)))
+            score = evaluate(trained.model, held_part).score
+        except ThetafieldError as error:  # a setting that diverges or does not fit is a draw like any other, and lost
+            failure = str(error)
+        done.append(Draw(settings[number], score, time.perf_counter() - started, failure))
+        if folder is not None:
+            write_json(folder / NAME, {"identity": identity, "draws": [asdict(draw) for draw in done]})
+    scores = [draw.score if draw.score is not None else float("inf") for draw in done]
+    if min(scores) == float("inf"):
+        raise ThetafieldError(f"None of {len(done)} settings could be trained; the defaults: {done[0].failure}")
+    return Selection(
+        metric=metric,
+        space={name: str(part) for name, part in entry.space.items() if name not in fixed},
+        held_out=held_part.ids.tolist(),
+        draws=done,
+        best=scores.index(min(scores)),
+    )
+
+
+def _recorded(folder: Path | None, identity: dict[str, Any]) -> list[Draw]:
+    """Return the draws that an earlier, stopped run left."""
+    path = None if folder is None else folder / NAME
+    if path is None or not path.exists():
+        return []
+    try:
+        content = json.loads(path.read_text())
+        draws = [Draw(**draw) for draw in content["draws"]]
+        same = content["identity"] == json.loads(json.dumps(identity))
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
+        raise FormatError(f"{path} is damaged: delete it to tune again.") from None
+    if not same:
+        raise FormatError(f"{path} belongs to another run: use the same settings, or choose another folder.")
+    return [replace(draw, options=setting) for draw, setting in zip(draws, identity["settings"], strict=False)]
+
+
+def _numbered(report: Report | None, number: int, total: int) -> Report | None:
+    """Return a report that says which draw is trained, and counts all of them together."""
+    if report is None:
+        return None
+
+    def tell(progress: Progress) -> None:
+        phase = f"draw {number} of {total - 1}, {progress.phase}" if number else f"defaults, {progress.phase}"
+        done = number * progress.total + progress.done
+        report(replace(progress, phase=phase, done=done, total=total * progress.total))
+
+    return tell

@@ -1,0 +1,124 @@
+"""Flows: a latent carried along time by de/dt = k(e)."""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from thetafield.errors import OptionError, closest
+from thetafield.geometry.expm import TaylorPlan, expm_action, norm_bound
+from thetafield.predictors.perceptron import perceptron
+from thetafield.typing import Latents, Times, TransportedLatents
+
+
+class Flow(nn.Module, ABC):
+    """Carries latents to several times at once."""
+
+    def calibrate(self, times: Times) -> None:
+        """Fix the amount of work of a training step from the times it will meet, so that a step reads nothing back."""
+
+    @abstractmethod
+    def forward(self, latent: Latents, times: Times) -> TransportedLatents:
+        """Return e(t) for k times after (or before) each latent, in the order they follow each other."""
+
+
+class LinearFlow(Flow):
+    """de/dt = K e, so that e(t) = exp(tK) e(0): no solver, one exponential action for all latents and times.
+
+    Args:
+        latent_dim: m.
+        kind: "linear" for a free K, "skew" for K = B − Bᵀ (periodic drift), "low-rank" for K = U V of rank m/4.
+
+    Example:
+        >>> flow = LinearFlow(4, "skew")
+        >>> e = torch.randn(2, 4)
+        >>> carried = flow(e, torch.tensor([[0.0, 1.0], [0.0, 2.0]]))
+        >>> torch.allclose(carried.norm(dim=-1), e.norm(dim=-1, keepdim=True).expand(2, 2), atol=1e-5)
+        True
+    """
+
+    def __init__(self, latent_dim: int, kind: str = "linear") -> None:
+        super().__init__()
+        self.kind = kind
+        rank = max(1, latent_dim // 4)
+        bound = 1 / math.sqrt(latent_dim)  # as a bias-free linear layer starts
+        shapes = [(latent_dim, rank), (rank, latent_dim)] if kind == "low-rank" else [(latent_dim, latent_dim)]
+        self.factors = nn.ParameterList([torch.empty(shape).uniform_(-bound, bound) for shape in shapes])
+        self.plan: TaylorPlan | None = None
+
+    @property
+    def generator(self) -> Tensor:
+        """K, shape (m, m)."""
+        if self.kind == "low-rank":
+            return self.factors[0] @ self.factors[1]
+        matrix = self.factors[0]
+        return matrix - matrix.mT if self.kind == "skew" else matrix
+
+    @torch.no_grad()
+    def calibrate(self, times: Times) -> None:
+        """Choose the Taylor plan for twice the norm of now: room for the growth of one epoch."""
+        bound = float(norm_bound(self.generator[None], times.reshape(1, -1)))
+        self.plan = TaylorPlan.for_norm(max(2 * bound, 1.0), times.dtype)
+
+    def forward(self, latent: Latents, times: Times) -> TransportedLatents:
+        """Return exp(t_k K) e; every latent and time is one column under the one matrix."""
+        columns = latent[:, None].expand(-1, times.shape[1], -1).flatten(0, 1).mT
+        plan = self.plan if self.training else None
+        carried = expm_action(self.generator[None], columns[None], times.reshape(1, -1), plan)
+        return carried[0].mT.unflatten(0, times.shape)
+
+
+class NeuralFlow(Flow):
+    """de/dt = k(e) with k a perceptron of one hidden layer, by Runge-Kutta of fourth order with a fixed step.
+
+    Every interval between two times takes the same number of steps, that of the longest one, so that all latents move
+    together.
+
+    Args:
+        latent_dim: m.
+        hidden: Width of the hidden layer.
+        step: Longest step.
+    """
+
+    def __init__(self, latent_dim: int, hidden: int, step: float = 0.2) -> None:
+        super().__init__()
+        self.net = perceptron([latent_dim, hidden, latent_dim])
+        self.step = step
+        self.num_steps: int | None = None
+
+    def calibrate(self, times: Times) -> None:
+        """Take as many steps as the longest interval of these times needs."""
+        self.num_steps = self._count(times)
+
+    def _count(self, times: Tensor) -> int:
+        gaps = torch.diff(times, dim=1, prepend=torch.zeros_like(times[:, :1]))
+        return max(1, math.ceil(float(gaps.abs().max()) / self.step - 1e-6)) if gaps.numel() else 1
+
+    def forward(self, latent: Latents, times: Times) -> TransportedLatents:
+        """Return the solution at each time; the loop runs over time only."""
+        count = self.num_steps if self.training and self.num_steps else self._count(times)
+        gaps = torch.diff(times, dim=1, prepend=torch.zeros_like(times[:, :1]))
+        value, path = latent, []
+        for gap in gaps.split(1, dim=1):
+            step = gap / count
+            for _ in range(count):
+                value = self._advance(value, step)
+            path.append(value)
+        return torch.stack(path, 1) if path else latent.new_zeros(len(latent), 0, latent.shape[1])
+
+    def _advance(self, value: Tensor, step: Tensor) -> Tensor:
+        first = self.net(value)
+        second = self.net(value + step / 2 * first)
+        third = self.net(value + step / 2 * second)
+        fourth = self.net(value + step * third)
+        return value + step / 6 * (first + 2 * second + 2 * third + fourth)
+
+
+def make_flow(dynamics: str, latent_dim: int, hidden: int) -> Flow:
+    """Return the flow called "linear", "skew", "low-rank" or "neural"."""
+    if dynamics == "neural":
+        return NeuralFlow(latent_dim, hidden)
+    if dynamics not in ("linear", "skew", "low-rank"):
+        raise OptionError(f"There are no dynamics {dynamics!r}; {closest(dynamics, ['linear', 'skew', 'low-rank'])}")
+    return LinearFlow(latent_dim, dynamics)
