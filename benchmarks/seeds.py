@@ -22,6 +22,7 @@ from thetafield.evaluation import field_laws
 from thetafield.fields.storage import load_model
 from thetafield.files import write_json
 from thetafield.options import parse_assignments
+from thetafield.training.train import pick_device
 
 LAWS = ("identity", "associativity", "invertibility")
 
@@ -34,7 +35,7 @@ def trial(work: tuple[str, str, int, str, dict[str, str], int]) -> dict[str, Any
         out = Path(folder)
         result = run_trial(dataset, method, seed=seed, out=out, options=options, tune_draws=draws, device=device)
         if result["laws"]:
-            model = load_model(out / "field").to(device)
+            model = load_model(out / "field").to(pick_device(device))
             test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
             laws = field_laws(model, test.z, seed=seed)
             result["laws"] = asdict(laws) if laws else None

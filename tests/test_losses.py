@@ -50,8 +50,8 @@ def assert_same(terms, reference, parameters):
         torch.testing.assert_close(value, reference[name], rtol=1e-9, atol=1e-12)
         fast = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True)
         slow = torch.autograd.grad(reference[name], parameters, retain_graph=True, allow_unused=True)
-        for a, b in zip(fast, slow, strict=True):
-            zero = torch.zeros(())
+        for parameter, a, b in zip(parameters, fast, slow, strict=True):
+            zero = torch.zeros_like(parameter)
             torch.testing.assert_close(zero if a is None else a, zero if b is None else b, rtol=1e-9, atol=1e-12)
 
 

@@ -2,7 +2,7 @@
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad_and_value, vmap
+from torch.func import functional_call, vmap
 
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
@@ -89,16 +89,16 @@ class MLDG(PooledMethod):
     def _gradients(self, stacked: Parameters, batch: DomainBatch, where: Tensor) -> tuple[Parameters, Tensor]:
         """Return gradient and risk of each stacked parameter set on the domain at its position, detached."""
 
-        def risk(parameters: Parameters, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        def outputs(parameters: Parameters, x: Tensor) -> Tensor:
             backbone = {name: p for name, p in parameters.items() if name != "theta"}
-            outputs = functional_call(self.predictor, backbone, (parameters["theta"][None], x[None]))
-            single = DomainBatch(x[None], y[None], weight[None], batch.index[:1])
-            return self.problem.risks(outputs, single)[0]
+            return functional_call(self.predictor, backbone, (parameters["theta"][None], x[None]))[0]
 
-        detached = {name: p.detach() for name, p in stacked.items()}
-        each = vmap(grad_and_value(risk), randomness="different")
-        gradients, values = each(detached, batch.x[where], batch.y[where], batch.weight[where])
-        return gradients, values
+        # Each parameter set meets its own domain alone, so the gradient of the sum is the stack of all gradients.
+        leaves = {name: p.detach().requires_grad_() for name, p in stacked.items()}
+        part = DomainBatch(batch.x[where], batch.y[where], batch.weight[where], batch.index[where])
+        risks = self.problem.risks(vmap(outputs, randomness="different")(leaves, part.x), part)
+        gradients = torch.autograd.grad(risks.sum(), list(leaves.values()))
+        return dict(zip(leaves, gradients, strict=True)), risks.detach()
 
 
 def _with_gradient(value: Tensor, gradients: Parameters, parameters: Parameters, scale: float) -> Tensor:

@@ -31,6 +31,7 @@ class ParameterSpec:
         self.shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
         ends = torch.tensor([prod(shape) for shape in self.shapes.values()]).cumsum(0).tolist()
         self.slices = {name: slice(a, b) for name, a, b in zip(self.shapes, [0, *ends], ends, strict=False)}
+        self.sizes = [part.stop - part.start for part in self.slices.values()]
         self.dim = ends[-1] if ends else 0
 
     def flatten(self, parameters: Mapping[str, Tensor]) -> Tensor:
@@ -43,9 +44,11 @@ class ParameterSpec:
 
     def views(self, theta: Tensor) -> dict[str, Tensor]:
         """Return views of θ of shape (..., D) as tensors of shape (..., *shape) by name."""
+        # One split: its backward pass is one concatenation, that of slices a sum of padded copies of θ.
+        parts = theta.split(self.sizes, dim=-1)
+        lead = theta.shape[:-1]
         return {
-            name: theta[..., self.slices[name]].unflatten(-1, shape) if shape else theta[..., self.slices[name].start]
-            for name, shape in self.shapes.items()
+            name: part.reshape(lead + shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
         }
 
 
@@ -106,11 +109,10 @@ class Predictor(nn.Module):
     def head(self, theta: Thetas, features: Features) -> Outputs:
         """Run one head per domain: the only place where heads are vectorised over θ."""
         template = self.template
-        views = self.spec.views(theta)
         if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
-            return functional_call(template, {name: view[0] for name, view in views.items()}, (features[0],))[None]
+            return functional_call(template, self.spec.views(theta[0]), (features[0],))[None]
         single = lambda parameters, inputs: functional_call(template, parameters, (inputs,))  # noqa: E731
-        return vmap(single, randomness="different")(views, features)
+        return vmap(single, randomness="different")(self.spec.views(theta), features)
 
     def embed(self, theta: Thetas, features: Features) -> Embedded:
         """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
