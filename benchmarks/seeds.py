@@ -27,13 +27,15 @@ from thetafield.training.train import pick_device
 LAWS = ("identity", "associativity", "invertibility")
 
 
-def trial(work: tuple[str, str, int, str, dict[str, str], int]) -> dict[str, Any]:
+def trial(work: tuple[str, str, int, str, dict[str, str], int, int]) -> dict[str, Any]:
     """Run one trial in a scratch folder and measure the laws over all pairs of all its test domains."""
-    dataset, method, seed, device, options, draws = work
+    dataset, method, seed, device, options, draws, folds = work
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        result = run_trial(dataset, method, seed=seed, out=out, options=options, tune_draws=draws, device=device)
+        result = run_trial(
+            dataset, method, seed=seed, out=out, options=options, tune_draws=draws, tune_folds=folds, device=device
+        )
         if result["laws"]:
             model = load_model(out / "field").to(pick_device(device))
             test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
@@ -65,6 +67,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="override a method's option")
     parser.add_argument("--tag", default="", help="what the files are called beside the method, for other options")
     parser.add_argument("--tune", type=int, default=0, help="settings to draw for each trial")
+    parser.add_argument("--tune-folds", type=int, default=1, help="how many times domains are held out for it")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
@@ -72,7 +75,10 @@ def main() -> None:
     methods = arguments.methods.split(",")
     options = parse_assignments(arguments.set)
     trials = [(m, seed) for m in methods for seed in range(arguments.seeds)]
-    work = [(arguments.dataset, m, seed, arguments.device, options, arguments.tune) for m, seed in trials]
+    work = [
+        (arguments.dataset, m, seed, arguments.device, options, arguments.tune, arguments.tune_folds)
+        for m, seed in trials
+    ]
     context = multiprocessing.get_context("spawn")
     with context.Pool(arguments.processes, maxtasksperchild=4) as pool:
         results = list(pool.imap(trial, work))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from thetafield.bench import run_trial
-from thetafield.data.folds import hold_out
+from thetafield.data.folds import domain_folds
 from thetafield.datasets import DATASETS, Dataset
 from thetafield.errors import DataError, FormatError, OptionError, ThetafieldError
 from thetafield.evaluation import evaluate, tune
@@ -41,16 +41,28 @@ def trainer(**fixed):
 
 def test_random_domains_or_the_latest_are_held_out():
     domains = DATASETS["two-moons"](0, num_train=20, num_test=1).train
-    kept, held = hold_out(domains, 0.25, seed=3, ordered=False)
+    [(kept, held)] = domain_folds(domains, 1, seed=3, ordered=False)
     assert len(held) == 5 and sorted([*kept, *held]) == list(range(20))
-    assert hold_out(domains, 0.25, seed=3, ordered=False)[1].tolist() == held.tolist()
-    assert hold_out(domains, 0.25, seed=4, ordered=False)[1].tolist() != held.tolist()
+    assert domain_folds(domains, 1, seed=3, ordered=False)[0][1].tolist() == held.tolist()
+    assert domain_folds(domains, 1, seed=4, ordered=False)[0][1].tolist() != held.tolist()
     timed = DATASETS["two-moons-time"](0, num_train=8, num_test=1).train.select([5, 2, 7, 0, 1, 6, 3, 4])
-    kept, held = hold_out(timed, 0.3, seed=0, ordered=True)
-    assert len(held) == 3 and timed.z[kept].max() < timed.z[held].min()
-    assert [len(part) for part in hold_out(domains.select([0, 1]), 0.01, seed=0, ordered=False)] == [1, 1]
-    with pytest.raises(DataError, match="at least two training domains, but there are 1"):
-        hold_out(domains.select([0]), 0.25, seed=0, ordered=False)
+    [(kept, held)] = domain_folds(timed, 1, seed=0, ordered=True)
+    assert len(held) == 2 and timed.z[kept].max() < timed.z[held].min()
+    with pytest.raises(DataError, match="need at least 2 training domains, but got 1"):
+        domain_folds(domains.select([0]), 1, seed=0, ordered=False)
+
+
+def test_folds_hold_out_every_domain_once_and_the_past_never_sees_the_future():
+    domains = DATASETS["two-moons"](0, num_train=20, num_test=1).train
+    folds = domain_folds(domains, 3, seed=3, ordered=False)
+    assert sorted(i for _, held in folds for i in held) == list(range(20))
+    assert all(sorted([*kept, *held]) == list(range(20)) for kept, held in folds)
+    timed = DATASETS["two-moons-time"](0, num_train=9, num_test=1).train.select([5, 2, 7, 0, 1, 6, 3, 4, 8])
+    folds = domain_folds(timed, 2, seed=0, ordered=True)
+    assert [len(kept) for kept, _ in folds] == [4, 7] and [len(held) for _, held in folds] == [3, 2]
+    assert all(timed.z[kept].max() < timed.z[held].min() for kept, held in folds)
+    with pytest.raises(DataError, match="need at least 6 training domains, but got 5"):
+        domain_folds(timed.select(range(5)), 3, seed=0, ordered=True)
 
 
 def test_draws_stay_in_their_space_and_spare_what_is_fixed():
@@ -74,13 +86,31 @@ def test_the_best_draw_on_held_out_domains_is_chosen_and_every_draw_recorded(moo
     assert all(set(draw.options) == {"lr"} for draw in selection.draws[1:])
     scores = [draw.score for draw in selection.draws]
     assert selection.best == int(np.argmin(scores)) and selection.options == selection.draws[selection.best].options
-    kept, held = hold_out(domains, 0.25, seed=5, ordered=False)
-    assert selection.held_out == domains.ids[held].tolist()
+    [(kept, held)] = domain_folds(domains, 1, seed=5, ordered=False)
+    assert selection.held_out == [domains.ids[held].tolist()]
     for (part, options), score in zip(seen, scores, strict=True):
         assert part.ids.tolist() == domains.ids[kept].tolist()
         model = trainer(**FEW)(part, options, None).model
         assert score == pytest.approx(evaluate(model, domains.select(held)).score)
     assert json.loads(json.dumps(selection.record()))["space"] == {"lr": "0.0003 to 0.003, log"}
+
+
+def test_a_score_is_the_mean_over_folds(moons):
+    domains, shown = moons(0).train, []
+    selection = tune(domains, "erm", trainer(**FEW), draws=1, seed=5, fixed={}, folds=2, report=shown.append)
+    scores = []
+    for kept, held in domain_folds(domains, 2, seed=5, ordered=False):
+        model = trainer(**FEW)(domains.select(kept), selection.draws[1].options, None).model
+        scores.append(evaluate(model, domains.select(held)).score)
+    assert selection.draws[1].score == pytest.approx(sum(scores) / 2)
+    assert [len(part) for part in selection.held_out] == [5, 4]
+    assert [progress.phase.partition(", pooled")[0] for progress in shown] == [
+        "defaults, fold 1 of 2",
+        "defaults, fold 2 of 2",
+        "draw 1 of 1, fold 1 of 2",
+        "draw 1 of 1, fold 2 of 2",
+    ]
+    assert shown[-1].done == shown[-1].total
 
 
 def test_a_failed_draw_is_recorded_and_lost(moons):
@@ -137,7 +167,7 @@ def test_a_tuned_trial_records_its_draws_and_resumes(moons, tmp_path):
     assert result["tune"] == 2 and len(result["tuning"]["draws"]) == 3
     best = result["tuning"]["draws"][result["tuning"]["best"]]
     assert result["options"] | best["options"] == result["options"] and result["options"]["steps"] == 20
-    assert not set(result["tuning"]["held_out"]) & set(moons(0).test["random"].ids.tolist())
+    assert not set(result["tuning"]["held_out"][0]) & set(moons(0).test["random"].ids.tolist())
     assert json.loads((tmp_path / "t/result.json").read_text()) == result
     assert run_trial("small", "erm", resume=True, **words) == result
     with pytest.raises(FormatError, match="holds another trial"):

@@ -77,6 +77,7 @@ def train(
             help="Draw N settings and keep the one with the least error on held-out training domains.",
         ),
     ] = 0,
+    tune_folds: Annotated[int, typer.Option(min=1, help="How many times domains are held out for each setting.")] = 1,
     device: Device = "auto",
     data_dir: DataDir = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Least seconds between two checkpoints.")] = 20.0,
@@ -110,6 +111,7 @@ def train(
                 options=parse_assignments(assignments or []),
                 dataset_options=parse_assignments(data_assignments or []),
                 tune_draws=tune,
+                tune_folds=tune_folds,
                 device=device,
                 resume=resume,
                 checkpoint_every=checkpoint_every,
@@ -134,7 +136,8 @@ def _show(result: dict[str, Any], folder: Path, as_json: bool) -> None:
     if result["tuning"]:
         chosen = result["tuning"]["draws"][result["tuning"]["best"]]
         words = ", ".join(f"{name}={value}" for name, value in chosen["options"].items()) or "the defaults"
-        typer.echo(f"  tuned on {len(result['tuning']['held_out'])} held-out training domains: {words}")
+        held_out = sum(map(len, result["tuning"]["held_out"]))
+        typer.echo(f"  tuned on {held_out} held-out training domains: {words}")
     if (folder / "field").exists():
         typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
     else:

@@ -38,6 +38,7 @@ def run_trial(
     options: Mapping[str, Any] | None = None,
     dataset_options: Mapping[str, Any] | None = None,
     tune_draws: int = 0,
+    tune_folds: int = 1,
     device: str = "auto",
     resume: bool = False,
     checkpoint_every: float = 20.0,
@@ -57,6 +58,7 @@ def run_trial(
         options: The method's options.
         dataset_options: The dataset's options.
         tune_draws: Settings to draw and to judge on held-out training domains before the trial itself.
+        tune_folds: How many times training domains are held out for it.
         device: auto, cpu or cuda.
         resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
         checkpoint_every: Least seconds between two checkpoints.
@@ -72,6 +74,7 @@ def run_trial(
         "options": _plain(full),
         "dataset_options": _plain(checked(DATASETS[dataset], dataset_options or {}, dataset)),
         "tune": tune_draws,
+        "tune_folds": tune_folds,
     }
     finished = _earlier(out, settings, fixed, resume)
     if finished is not None:
@@ -106,6 +109,7 @@ def run_trial(
             draws=tune_draws,
             seed=seed,
             fixed=fixed,
+            folds=tune_folds,
             ordered=data.ordered,
             folder=out,
             report=report,

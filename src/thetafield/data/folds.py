@@ -1,39 +1,52 @@
 """Held-out training domains: what every selection is judged on."""
 
-import math
-
 import numpy as np
 
 from thetafield.data.domains import DomainSet
 from thetafield.errors import DataError
 from thetafield.streams import numpy_stream
 
+Fold = tuple[np.ndarray, np.ndarray]
 
-def hold_out(domains: DomainSet, share: float, seed: int, ordered: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions (kept, held out) of training domains.
 
-    Along an order such as time the latest domains are held out, since the future is what is asked for; otherwise
-    domains are drawn at random.
+def domain_folds(domains: DomainSet, count: int, seed: int, ordered: bool) -> list[Fold]:
+    """Return positions (kept, held out) of training domains, once for each fold.
+
+    One fold holds out a quarter of the domains, drawn at random; several hold out every domain once. Along an order
+    such as time the future is what is asked for: one fold holds out the latest quarter; several hold out the blocks of
+    the latest half, one after another, and keep only what comes before.
 
     Args:
         domains: The training domains.
-        share: Share that is held out; one domain at least, and all but one at most.
+        count: Number of folds.
         seed: Root seed of the draw.
         ordered: Whether the only descriptor is an order.
 
     Example:
         >>> x, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
         >>> domains = DomainSet.from_arrays(x, y, z=[[3.0], [1.0], [0.0], [2.0]])
-        >>> kept, held = hold_out(domains, 0.25, seed=0, ordered=True)
+        >>> [(kept, held)] = domain_folds(domains, 1, seed=0, ordered=True)
         >>> domains.z[held].tolist()
         [[3.0]]
     """
-    count = len(domains)
-    if count < 2:
-        raise DataError(f"Holding domains out needs at least two training domains, but there are {count}.")
-    held = min(count - 1, max(1, math.ceil(share * count)))
+    size = len(domains)
+    least = 2 * count if ordered and count > 1 else max(2, count)
+    if size < least:
+        raise DataError(f"{count} fold(s) of held-out domains need at least {least} training domains, but got {size}.")
     if ordered:
         order = np.argsort(domains.z[:, 0].cpu().numpy(), kind="stable")
     else:
-        order = numpy_stream(seed, "held out").permutation(count)
-    return np.sort(order[:-held]), np.sort(order[-held:])
+        order = numpy_stream(seed, "held out").permutation(size)
+    if count == 1:
+        held = -(-size // 4)
+        return [_fold(order[:-held], order[-held:])]
+    if ordered:
+        blocks = np.array_split(order[size // 2 :], count)
+        starts = size // 2 + np.cumsum([0, *map(len, blocks)])
+        return [_fold(order[:start], block) for start, block in zip(starts, blocks, strict=False)]
+    blocks = np.array_split(order, count)
+    return [_fold(np.concatenate([*blocks[:k], *blocks[k + 1 :]]), blocks[k]) for k in range(count)]
+
+
+def _fold(kept: np.ndarray, held: np.ndarray) -> Fold:
+    return np.sort(kept), np.sort(held)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import hold_out
+from thetafield.data.folds import domain_folds
 from thetafield.errors import FormatError, OptionError, ThetafieldError
 from thetafield.evaluation.scores import evaluate
 from thetafield.files import write_json
@@ -20,7 +20,6 @@ from thetafield.training.fit import Progress, Report
 from thetafield.training.train import Trained
 
 NAME = "tuning.json"
-SHARE = 0.25  # of the training domains is held out
 Train = Callable[[DomainSet, Mapping[str, Any], Report | None], Trained]
 
 
@@ -48,14 +47,14 @@ class Selection:
     Args:
         metric: "error" or "mae".
         space: What was drawn from, in words.
-        held_out: The ids of the held-out training domains.
+        held_out: The ids of the held-out training domains, for each fold.
         draws: Every draw in order; the first is the defaults.
         best: Position of the best draw.
     """
 
     metric: str
     space: dict[str, str]
-    held_out: list[Any]
+    held_out: list[list[Any]]
     draws: list[Draw]
     best: int
 
@@ -77,6 +76,7 @@ def tune(
     draws: int,
     seed: int,
     fixed: Mapping[str, Any],
+    folds: int = 1,
     ordered: bool = False,
     folder: Path | None = None,
     report: Report | None = None,
@@ -90,6 +90,7 @@ def tune(
         draws: Number of settings beside the defaults.
         seed: Root seed of the draws and of the held-out domains.
         fixed: Options that are not drawn.
+        folds: How many times domains are held out; a setting's score is the mean.
         ordered: Whether the only descriptor is an order: then the latest domains are held out.
         folder: Where every draw is recorded once it is done; draws that are recorded there are not repeated.
         report: Called after every epoch.
@@ -100,10 +101,9 @@ def tune(
     entry = METHODS[method]
     if not set(entry.space) - set(fixed):
         raise OptionError(f"{entry.title} has nothing left to tune: set fewer options, or leave out the tuning.")
-    kept, held = hold_out(domains, SHARE, seed, ordered)
-    train_part, held_part = domains.select(kept), domains.select(held)
+    parts = [tuple(map(domains.select, fold)) for fold in domain_folds(domains, folds, seed, ordered)]
     settings = [{}] + [draw_settings(entry.space, numpy_stream(seed, "tune", n), fixed) for n in range(draws)]
-    identity = {"method": method, "seed": seed, "fixed": dict(fixed), "settings": settings}
+    identity = {"method": method, "seed": seed, "fixed": dict(fixed), "folds": folds, "settings": settings}
     done = _recorded(folder, identity)
     metric = "error" if domains.classification else "mae"
     for number in range(len(done), len(settings)):
@@ -111,22 +111,27 @@ def tune(
         score, failure = None, None
         try:
             options = checked(entry, {**fixed, **settings[number]}, method)
-            trained = train(train_part, options, _numbered(report, number, len(settings)))
-            score = evaluate(trained.model, held_part).score
+            scores = []
+            for fold, (kept, held) in enumerate(parts):
+                tell = _numbered(
+                    report, number * folds + fold, len(settings) * folds, _words(number, draws, fold, folds)
+                )
+                scores.append(evaluate(train(kept, options, tell).model, held).score)
+            score = sum(scores) / len(scores)
         except ThetafieldError as error:  # a setting that diverges or does not fit is a draw like any other, and lost
             failure = str(error)
         done.append(Draw(settings[number], score, time.perf_counter() - started, failure))
         if folder is not None:
             write_json(folder / NAME, {"identity": identity, "draws": [asdict(draw) for draw in done]})
-    scores = [draw.score if draw.score is not None else float("inf") for draw in done]
-    if min(scores) == float("inf"):
+    errors = [draw.score if draw.score is not None else float("inf") for draw in done]
+    if min(errors) == float("inf"):
         raise ThetafieldError(f"None of {len(done)} settings could be trained; the defaults: {done[0].failure}")
     return Selection(
         metric=metric,
         space={name: str(part) for name, part in entry.space.items() if name not in fixed},
-        held_out=held_part.ids.tolist(),
+        held_out=[held.ids.tolist() for _, held in parts],
         draws=done,
-        best=scores.index(min(scores)),
+        best=errors.index(min(errors)),
     )
 
 
@@ -146,14 +151,19 @@ def _recorded(folder: Path | None, identity: dict[str, Any]) -> list[Draw]:
     return [replace(draw, options=setting) for draw, setting in zip(draws, identity["settings"], strict=False)]
 
 
-def _numbered(report: Report | None, number: int, total: int) -> Report | None:
-    """Return a report that says which draw is trained, and counts all of them together."""
+def _words(number: int, draws: int, fold: int, folds: int) -> str:
+    """Return which training of a tuning this is."""
+    setting = f"draw {number} of {draws}" if number else "defaults"
+    return setting if folds == 1 else f"{setting}, fold {fold + 1} of {folds}"
+
+
+def _numbered(report: Report | None, number: int, total: int, words: str) -> Report | None:
+    """Return a report that says which training this is, and counts all of them together."""
     if report is None:
         return None
 
     def tell(progress: Progress) -> None:
-        phase = f"draw {number} of {total - 1}, {progress.phase}" if number else f"defaults, {progress.phase}"
         done = number * progress.total + progress.done
-        report(replace(progress, phase=phase, done=done, total=total * progress.total))
+        report(replace(progress, phase=f"{words}, {progress.phase}", done=done, total=total * progress.total))
 
     return tell

@@ -91,6 +91,8 @@ class MLDG(PooledMethod):
 
         def outputs(parameters: Parameters, x: Tensor) -> Tensor:
             backbone = {name: p for name, p in parameters.items() if name != "theta"}
+            if not backbone:
+                return self.predictor.single(parameters["theta"], x)
             return functional_call(self.predictor, backbone, (parameters["theta"][None], x[None]))[0]
 
         # Each parameter set meets its own domain alone, so the gradient of the sum is the stack of all gradients.

@@ -33,8 +33,7 @@ class PooledMethod(Method):
 
     def outputs(self, batch: DomainBatch) -> Outputs:
         """Return g(x; θ₀); all samples pass through the one head together."""
-        flat = batch.x.flatten(0, 1)[None]
-        return self.predictor(self.learned.theta[None], flat)[0].unflatten(0, batch.weight.shape)
+        return self.predictor.single(self.learned.theta, batch.x.flatten(0, 1)).unflatten(0, batch.weight.shape)
 
     def risks(self, batch: DomainBatch) -> Risks:
         """Return R_e(θ₀) of each domain."""

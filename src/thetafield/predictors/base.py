@@ -10,7 +10,7 @@ from torch.func import functional_call, vmap
 
 from thetafield.errors import OptionError
 from thetafield.registry import Registry
-from thetafield.typing import Embedded, Features, Inputs, Outputs, Thetas
+from thetafield.typing import Embedded, Features, Inputs, Outputs, SampleOutputs, Samples, Theta, Thetas
 
 
 class ParameterSpec:
@@ -108,11 +108,26 @@ class Predictor(nn.Module):
 
     def head(self, theta: Thetas, features: Features) -> Outputs:
         """Run one head per domain: the only place where heads are vectorised over θ."""
-        template = self.template
         if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
-            return functional_call(template, self.spec.views(theta[0]), (features[0],))[None]
-        single = lambda parameters, inputs: functional_call(template, parameters, (inputs,))  # noqa: E731
-        return vmap(single, randomness="different")(self.spec.views(theta), features)
+            return self._run(self.spec.views(theta[0]), features[0])[None]
+        return vmap(self._run, randomness="different")(self.spec.views(theta), features)
+
+    def single(self, theta: Theta, x: Samples) -> SampleOutputs:
+        """Return g(x; θ) of one θ for n samples."""
+        return self._run(self.spec.views(theta), self.features(x[None])[0])
+
+    def _run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """Run the head with given parameters; a stack of layers by hand, since `functional_call` costs as a layer."""
+        template = self.template
+        if not isinstance(template, nn.Sequential):
+            return functional_call(template, dict(parameters), (inputs,))
+        for name, layer in template.named_children():
+            if type(layer) is nn.Linear:
+                inputs = nn.functional.linear(inputs, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
+            else:
+                own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
+                inputs = functional_call(layer, own, (inputs,)) if own else layer(inputs)
+        return inputs
 
     def embed(self, theta: Thetas, features: Features) -> Embedded:
         """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
