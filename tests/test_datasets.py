@@ -8,7 +8,7 @@ import torch
 from numpy.testing import assert_allclose
 
 from thetafield.datasets import DATASETS
-from thetafield.datasets.root import AbsentError, data_file, data_root
+from thetafield.datasets.root import AbsentError, data_root
 from thetafield.errors import DataError
 from thetafield.testing import check_dataset
 
@@ -85,9 +85,6 @@ def test_the_data_root(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert data_root() == tmp_path / ".cache" / "thetafield" / "data"
-    (tmp_path / ".cache/thetafield/data").mkdir(parents=True)
-    (tmp_path / ".cache/thetafield/data/some.csv").touch()
-    assert data_file("some", "some.csv", "a friend") == data_root() / "some.csv"
 
 
 @pytest.mark.parametrize(("name", "relative"), [("elec2", ELEC2), ("housing", HOUSING)])

@@ -57,6 +57,40 @@ def list_entries(
         print_catalogue(content)
 
 
+data = typer.Typer(help="See which datasets are here, and fetch their files.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+
+@data.command("list")
+def list_data(data_dir: DataDir = None, as_json: Json = False) -> None:
+    """Say for each dataset whether its files are present, absent (what to get, from where) or damaged."""
+    from thetafield.report.holdings import holdings, print_holdings
+
+    _use_data_dir(data_dir)
+    entries = holdings()
+    if as_json:
+        typer.echo(json.dumps(entries, indent=2))
+    else:
+        print_holdings(entries)
+
+
+@data.command("fetch")
+def fetch_data(
+    dataset: Annotated[str, typer.Argument(help="A dataset: `thetafield data list`.")], data_dir: DataDir = None
+) -> None:
+    """Fetch the files of DATASET from their public addresses, checked against their checksums."""
+    from thetafield.report.holdings import fetch_dataset
+
+    _use_data_dir(data_dir)
+    fetched = fetch_dataset(dataset)
+    typer.echo("\n".join(fetched) if fetched else f"All files of {dataset} are here already.")
+
+
+def _use_data_dir(folder: Path | None) -> None:
+    if folder is not None:
+        os.environ["THETAFIELD_DATA"] = str(folder)
+
+
 @app.command()
 def train(
     dataset: Annotated[str, typer.Argument(help="A dataset: `thetafield list datasets`.")],
@@ -96,8 +130,7 @@ def train(
     from thetafield.report.progress import training_display
 
     keep_freed_memory()
-    if data_dir is not None:
-        os.environ["THETAFIELD_DATA"] = str(data_dir)
+    _use_data_dir(data_dir)
     folder = out or Path("out") / f"{dataset}-{method}-{seed}"
     if resume and not folder.exists():
         typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)

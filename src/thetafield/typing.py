@@ -4,7 +4,7 @@ N domains, b domains in a batch, n samples per domain, d descriptor dim, D head 
 r generators, k neighbours, E edges, o outputs, f features. Checked at run time in the tests only.
 """
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 from torch import Tensor
 
 Descriptors = Float[Tensor, "b d"]
@@ -19,8 +19,8 @@ Thetas = Float[Tensor, "b D"]
 Theta = Float[Tensor, " D"]
 Risks = Float[Tensor, " b"]
 Outputs = Float[Tensor, "b n o"]
-Inputs = Float[Tensor, "b n *x"]
-Samples = Float[Tensor, "n *x"]
+Inputs = Num[Tensor, "b n *x"]
+Samples = Num[Tensor, "n *x"]
 SampleOutputs = Float[Tensor, "n o"]
 Features = Float[Tensor, "b n *f"]
 Embedded = Float[Tensor, "b n h"]

@@ -22,12 +22,17 @@ import pyarrow as pa
 
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import DATASETS, Dataset
-from thetafield.datasets.root import damaged, data_file, read_table
+from thetafield.datasets.root import damaged, read_table
+from thetafield.datasets.source import DataFile, Source, from_files
 from thetafield.errors import DataError
 from thetafield.options import Count
 
-FILE = "elec2/elec2_clean.csv"
-SOURCE = "GitHub BaiTheBest/DRAIN (classification/data/Elec2/elec2_clean.csv)"
+SOURCE = Source(
+    dataset="elec2",
+    origin="GitHub BaiTheBest/DRAIN (classification/data/Elec2/elec2_clean.csv)",
+    licence="none stated",
+    files=(DataFile("elec2/elec2_clean.csv"),),
+)
 NAMES = {
     "Feat1": "weekday",
     "Feat2": "half_hour",
@@ -44,6 +49,7 @@ FEWEST = 20  # samples without which a domain, cut off by the end of the data, s
 
 
 @DATASETS.register("elec2")
+@from_files(SOURCE)
 def elec2(seed: int, *, days: Count = 14) -> Dataset:
     """Read the electricity market of New South Wales, May 1997 to December 1998, in domains of two weeks.
 
@@ -51,7 +57,7 @@ def elec2(seed: int, *, days: Count = 14) -> Dataset:
         seed: Not used, since nothing is drawn.
         days: Length of a domain in days.
     """
-    path = data_file("elec2", FILE, SOURCE)
+    (path,) = SOURCE.paths()
     table = read_table(path, COLUMNS)
     stamps, labels = table["Time"].to_numpy(), table["Y"].to_numpy()
     inputs = np.column_stack([table[name].to_numpy() for name in NAMES])

@@ -24,11 +24,16 @@ import pyarrow as pa
 
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import DATASETS, Dataset
-from thetafield.datasets.root import data_file, read_table
+from thetafield.datasets.root import read_table
+from thetafield.datasets.source import DataFile, Source, from_files
 from thetafield.errors import DataError
 
-FILE = "housing/canberra_raw_sales.csv"
-SOURCE = "GitHub BaiTheBest/DRAIN (regression/data/HousePrice/raw_sales.csv)"
+SOURCE = Source(
+    dataset="housing",
+    origin="GitHub BaiTheBest/DRAIN (regression/data/HousePrice/raw_sales.csv)",
+    licence="none stated",
+    files=(DataFile("housing/canberra_raw_sales.csv"),),
+)
 COLUMNS = {
     "datesold": pa.timestamp("s"),
     "postcode": pa.int64(),
@@ -44,6 +49,7 @@ PAST = 0.7
 
 
 @DATASETS.register("housing")
+@from_files(SOURCE)
 def housing(seed: int, *, period: Literal["year", "quarter"] = "quarter") -> Dataset:
     """Read the house sales of Canberra, one domain per quarter.
 
@@ -51,7 +57,7 @@ def housing(seed: int, *, period: Literal["year", "quarter"] = "quarter") -> Dat
         seed: Not used, since nothing is drawn.
         period: What a domain is: the sales of a year or of a quarter.
     """
-    path = data_file("housing", FILE, SOURCE)
+    (path,) = SOURCE.paths()
     sales = read_table(path, COLUMNS, TIMES).drop_null()
     month, postcode, price, kind, bedrooms = (sales[name].to_numpy() for name in COLUMNS)
     month = month.astype("datetime64[M]").astype(np.int64)  # months since January 1970
@@ -62,7 +68,7 @@ def housing(seed: int, *, period: Literal["year", "quarter"] = "quarter") -> Dat
     if len(begins) < 2:
         raise DataError(
             f"{path} has {len(begins)} {period}s with at least {FEWEST} sales, but needs two to split: get the "
-            f"published file from {SOURCE}."
+            f"published file from {SOURCE.origin}."
         )
     num_past = round(PAST * len(begins))
     rows = sound & np.isin(begin, begins)

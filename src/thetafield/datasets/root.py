@@ -23,26 +23,6 @@ def data_root() -> Path:
     return Path(cache).expanduser() / "thetafield" / "data"
 
 
-def data_file(dataset: str, relative: str, hint: str) -> Path:
-    """Return the path of a file under the data root.
-
-    Args:
-        dataset: Registry name of the dataset that needs it.
-        relative: Where it lies under the data root.
-        hint: Where to get it.
-
-    Raises:
-        AbsentError: It is not there.
-    """
-    path = data_root() / relative
-    if not path.exists():
-        raise AbsentError(
-            f"{dataset} needs the file {path}, which does not exist: get it from {hint}, or set THETAFIELD_DATA or "
-            f"--data-dir to the folder that holds {relative}."
-        )
-    return path
-
-
 def read_table(path: Path, columns: Mapping[str, pa.DataType], times: str | None = None) -> pa.Table:
     """Read the named columns of a CSV file.
 

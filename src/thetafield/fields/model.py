@@ -109,7 +109,7 @@ class FieldModel(Model):
         x = x.to(self.device)
         if self.inputs is not None:
             x = self.inputs(x)
-        answer = self.predictor(self.theta(z).to(x.dtype), x)
+        answer = self.predictor(self.theta(z), x)
         return answer if self.outputs is None else self.outputs.inverse(answer)
 
     @torch.no_grad()

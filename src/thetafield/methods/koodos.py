@@ -77,10 +77,10 @@ class Koodos(Method):
     needs = Needs(descriptor=True, ordered=True, min_domains=2)
     space = {
         "dynamics": Choice(("linear", "skew", "neural")),
+        "schedule": Choice(("constant", "cosine")),
+        "epochs": Choice((300, 600)),
         "risk": Choice((0.1, 1.0)),
         "start": Choice(("independent", "shared")),
-        "head_lr": Choice((1e-3, 1e-2)),
-        "segment": Choice((5, 10, 20)),
     }
 
     def __init__(

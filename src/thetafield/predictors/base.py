@@ -101,7 +101,9 @@ class Predictor(nn.Module):
         return super().train(mode)
 
     def features(self, x: Inputs) -> Features:
-        """Run the backbone over b × n samples at once."""
+        """Run the backbone over b × n samples at once; bytes and half floats are stored, and widened here."""
+        if not x.is_floating_point() or x.element_size() < self.start.element_size():
+            x = x.to(self.start.dtype)
         if isinstance(self.backbone, nn.Identity):
             return x
         return self.backbone(x.flatten(0, 1)).unflatten(0, x.shape[:2])
