@@ -10,7 +10,7 @@ import torch
 from thetafield.bench import run_trial
 from thetafield.data.folds import domain_folds
 from thetafield.datasets import DATASETS, Dataset
-from thetafield.errors import DataError, FormatError, OptionError, ThetafieldError
+from thetafield.errors import FormatError, OptionError, ThetafieldError
 from thetafield.evaluation import evaluate, tune
 from thetafield.methods import METHODS
 from thetafield.methods.space import Choice, Range, draw_settings
@@ -39,32 +39,6 @@ def trainer(**fixed):
     return train
 
 
-def test_random_domains_or_the_latest_are_held_out():
-    domains = DATASETS["two-moons"](0, num_train=20, num_test=1).train
-    [(kept, held)] = domain_folds(domains, 1, seed=3, ordered=False)
-    assert len(held) == 5 and sorted([*kept, *held]) == list(range(20))
-    assert domain_folds(domains, 1, seed=3, ordered=False)[0][1].tolist() == held.tolist()
-    assert domain_folds(domains, 1, seed=4, ordered=False)[0][1].tolist() != held.tolist()
-    timed = DATASETS["two-moons-time"](0, num_train=8, num_test=1).train.select([5, 2, 7, 0, 1, 6, 3, 4])
-    [(kept, held)] = domain_folds(timed, 1, seed=0, ordered=True)
-    assert len(held) == 2 and timed.z[kept].max() < timed.z[held].min()
-    with pytest.raises(DataError, match="need at least 2 training domains, but got 1"):
-        domain_folds(domains.select([0]), 1, seed=0, ordered=False)
-
-
-def test_folds_hold_out_every_domain_once_and_the_past_never_sees_the_future():
-    domains = DATASETS["two-moons"](0, num_train=20, num_test=1).train
-    folds = domain_folds(domains, 3, seed=3, ordered=False)
-    assert sorted(i for _, held in folds for i in held) == list(range(20))
-    assert all(sorted([*kept, *held]) == list(range(20)) for kept, held in folds)
-    timed = DATASETS["two-moons-time"](0, num_train=9, num_test=1).train.select([5, 2, 7, 0, 1, 6, 3, 4, 8])
-    folds = domain_folds(timed, 2, seed=0, ordered=True)
-    assert [len(kept) for kept, _ in folds] == [4, 7] and [len(held) for _, held in folds] == [3, 2]
-    assert all(timed.z[kept].max() < timed.z[held].min() for kept, held in folds)
-    with pytest.raises(DataError, match="need at least 6 training domains, but got 5"):
-        domain_folds(timed.select(range(5)), 3, seed=0, ordered=True)
-
-
 def test_draws_stay_in_their_space_and_spare_what_is_fixed():
     space = {"lr": Range(1e-4, 1e-2), "share": Range(0.0, 0.2, log=False), "hidden": Choice(((8,), (8, 8)))}
     drawn = [draw_settings(space, np.random.default_rng(n), {}) for n in range(200)]
@@ -86,7 +60,7 @@ def test_the_best_draw_on_held_out_domains_is_chosen_and_every_draw_recorded(moo
     assert all(set(draw.options) == {"lr"} for draw in selection.draws[1:])
     scores = [draw.score for draw in selection.draws]
     assert selection.best == int(np.argmin(scores)) and selection.options == selection.draws[selection.best].options
-    [(kept, held)] = domain_folds(domains, 1, seed=5, ordered=False)
+    [(kept, held)] = domain_folds(domains, 1, seed=5)
     assert selection.held_out == [domains.ids[held].tolist()]
     for (part, options), score in zip(seen, scores, strict=True):
         assert part.ids.tolist() == domains.ids[kept].tolist()
@@ -99,7 +73,7 @@ def test_a_score_is_the_mean_over_folds(moons):
     domains, shown = moons(0).train, []
     selection = tune(domains, "erm", trainer(**FEW), draws=1, seed=5, fixed={}, folds=2, report=shown.append)
     scores = []
-    for kept, held in domain_folds(domains, 2, seed=5, ordered=False):
+    for kept, held in domain_folds(domains, 2, seed=5):
         model = trainer(**FEW)(domains.select(kept), selection.draws[1].options, None).model
         scores.append(evaluate(model, domains.select(held)).score)
     assert selection.draws[1].score == pytest.approx(sum(scores) / 2)

@@ -1,52 +1,99 @@
-"""Held-out training domains: what every selection is judged on."""
+"""Held-out training domains, in four kinds: what every selection and every comparison is judged on."""
 
 import numpy as np
 
 from thetafield.data.domains import DomainSet
-from thetafield.errors import DataError
+from thetafield.errors import DataError, OptionError
 from thetafield.streams import numpy_stream
 
 Fold = tuple[np.ndarray, np.ndarray]
+KINDS = ("random", "blocked", "edge", "time")
 
 
-def domain_folds(domains: DomainSet, count: int, seed: int, ordered: bool) -> list[Fold]:
-    """Return positions (kept, held out) of training domains, once for each fold.
+def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "random") -> list[Fold]:
+    """Return positions (kept, held out) of domains, once for each fold; a domain is never split.
 
-    One fold holds out a quarter of the domains, drawn at random; several hold out every domain once. Along an order
-    such as time the future is what is asked for: one fold holds out the latest quarter; several hold out the blocks of
-    the latest half, one after another, and keep only what comes before.
+    One fold holds out about a quarter of the domains. Several do so in turn:
+
+    - "random": every domain once, drawn at random: unseen domains among seen ones.
+    - "blocked": every domain once, in regions of descriptor space that are cut across the longest side again and
+      again: whole regions are unseen.
+    - "edge": the outermost domains, from the centre for one fold, and for several along the principal directions of
+      the descriptors, both ways in turn: extrapolation.
+    - "time": the latest half in blocks, each judged by what came before it: the future of one ordered coordinate.
 
     Args:
-        domains: The training domains.
+        domains: The domains.
         count: Number of folds.
-        seed: Root seed of the draw.
-        ordered: Whether the only descriptor is an order.
+        seed: Root seed of the random kind; the others draw nothing.
+        kind: What is held out.
 
     Example:
         >>> x, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
         >>> domains = DomainSet.from_arrays(x, y, z=[[3.0], [1.0], [0.0], [2.0]])
-        >>> [(kept, held)] = domain_folds(domains, 1, seed=0, ordered=True)
+        >>> [(kept, held)] = domain_folds(domains, 1, kind="time")
         >>> domains.z[held].tolist()
         [[3.0]]
     """
-    size = len(domains)
-    least = 2 * count if ordered and count > 1 else max(2, count)
+    size, z = len(domains), domains.z.double().cpu().numpy()
+    if kind not in KINDS:
+        raise OptionError(f"folds are one of {', '.join(KINDS)}, but got {kind!r}.")
+    if kind != "random" and not z.shape[1]:
+        raise DataError(f"{kind} folds need descriptors, but the domains have none: use random folds.")
+    if kind == "time" and z.shape[1] != 1:
+        raise DataError(f"time folds need one ordered descriptor, but there are {z.shape[1]}: use another kind.")
+    least = 2 * count if kind == "time" and count > 1 else max(2, count)
     if size < least:
-        raise DataError(f"{count} fold(s) of held-out domains need at least {least} training domains, but got {size}.")
-    if ordered:
-        order = np.argsort(domains.z[:, 0].cpu().numpy(), kind="stable")
-    else:
-        order = numpy_stream(seed, "held out").permutation(size)
+        raise DataError(f"{count} fold(s) of held-out domains need at least {least} domains, but there are {size}.")
+    quarter = -(-size // 4)
+    if kind == "edge":
+        return [_fold(size, order[-min(quarter, size - 1) :]) for order in _outwards(_scaled(z), count)]
+    if kind == "time":
+        return _forward(np.argsort(z[:, 0], kind="stable"), count, quarter)
+    if kind == "blocked":
+        parts = _regions(_scaled(z), np.arange(size), max(count, 4) if count == 1 else count)
+        return [_fold(size, held) for held in parts[:count]]
+    order = numpy_stream(seed, "held out").permutation(size)
+    return [_fold(size, held) for held in ([order[-quarter:]] if count == 1 else np.array_split(order, count))]
+
+
+def _fold(size: int, held: np.ndarray) -> Fold:
+    return np.setdiff1d(np.arange(size), held), np.sort(held)
+
+
+def _scaled(z: np.ndarray) -> np.ndarray:
+    spread = np.ptp(z, axis=0)
+    return (z - z.min(0)) / np.where(spread > 0, spread, 1)
+
+
+def _forward(order: np.ndarray, count: int, quarter: int) -> list[Fold]:
+    """Return blocks of the latest domains, each with all that comes before it."""
+    size = len(order)
     if count == 1:
-        held = -(-size // 4)
-        return [_fold(order[:-held], order[-held:])]
-    if ordered:
-        blocks = np.array_split(order[size // 2 :], count)
-        starts = size // 2 + np.cumsum([0, *map(len, blocks)])
-        return [_fold(order[:start], block) for start, block in zip(starts, blocks, strict=False)]
-    blocks = np.array_split(order, count)
-    return [_fold(np.concatenate([*blocks[:k], *blocks[k + 1 :]]), blocks[k]) for k in range(count)]
+        return [(np.sort(order[:-quarter]), np.sort(order[-quarter:]))]
+    blocks = np.array_split(order[size // 2 :], count)
+    starts = size // 2 + np.cumsum([0, *map(len, blocks[:-1])])
+    return [(np.sort(order[:start]), np.sort(block)) for start, block in zip(starts, blocks, strict=True)]
 
 
-def _fold(kept: np.ndarray, held: np.ndarray) -> Fold:
-    return np.sort(kept), np.sort(held)
+def _outwards(z: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return domains ordered outwards: from the centre, or along principal directions, both ways in turn."""
+    centred = z - np.median(z, axis=0)
+    if count == 1:
+        return [np.argsort((centred**2).sum(1), kind="stable")]
+    axes = np.linalg.svd(centred - centred.mean(0), full_matrices=False)[2]
+    if count > 2 * len(axes):
+        raise DataError(f"{len(axes)} descriptor(s) have {2 * len(axes)} edges, but {count} folds were asked for.")
+    ways = [sign * axis for axis in axes for sign in (1.0, -1.0)]
+    return [np.argsort(centred @ way, kind="stable") for way in ways[:count]]
+
+
+def _regions(z: np.ndarray, index: np.ndarray, count: int) -> list[np.ndarray]:
+    """Cut domains into regions of like size, always across the longest side."""
+    if count == 1:
+        return [index]
+    longest = int(np.ptp(z[index], axis=0).argmax())
+    order = index[np.argsort(z[index, longest], kind="stable")]
+    left = count // 2
+    cut = round(len(order) * left / count)
+    return [*_regions(z, order[:cut], left), *_regions(z, order[cut:], count - left)]

@@ -101,7 +101,8 @@ def tune(
     entry = METHODS[method]
     if not set(entry.space) - set(fixed):
         raise OptionError(f"{entry.title} has nothing left to tune: set fewer options, or leave out the tuning.")
-    parts = [tuple(map(domains.select, fold)) for fold in domain_folds(domains, folds, seed, ordered)]
+    kind = "time" if ordered else "random"
+    parts = [tuple(map(domains.select, fold)) for fold in domain_folds(domains, folds, seed, kind)]
     settings = [{}] + [draw_settings(entry.space, numpy_stream(seed, "tune", n), fixed) for n in range(draws)]
     identity = {"method": method, "seed": seed, "fixed": dict(fixed), "folds": folds, "settings": settings}
     done = _recorded(folder, identity)

@@ -1,0 +1,94 @@
+"""Held-out domains: random, blocked, at the edge and forward in time; reproducible, never splitting a domain."""
+
+import numpy as np
+import pytest
+
+from thetafield.data import DomainSet
+from thetafield.data.folds import domain_folds
+from thetafield.datasets import DATASETS
+from thetafield.errors import DataError, OptionError
+
+KINDS = ("random", "blocked", "edge")
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return DATASETS["two-moons"](0, num_train=37, num_test=1).train
+
+
+@pytest.fixture(scope="module")
+def timed():
+    train = DATASETS["two-moons-time"](0, num_train=9, num_test=1).train
+    return train.select([5, 2, 7, 0, 1, 6, 3, 4, 8])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_folds_part_the_domains(moons, kind, count):
+    folds = domain_folds(moons, count, seed=3, kind=kind)
+    assert len(folds) == count
+    for kept, held in folds:
+        assert sorted([*kept, *held]) == list(range(37)) and len(kept) and len(held)
+    again = domain_folds(moons, count, seed=3, kind=kind)
+    assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
+    if count > 1 and kind != "edge":
+        assert sorted(i for _, held in folds for i in held) == list(range(37))
+        sizes = [len(held) for _, held in folds]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_one_fold_holds_out_a_quarter(moons):
+    for kind in KINDS:
+        [(_, held)] = domain_folds(moons, 1, kind=kind)
+        assert 9 <= len(held) <= 10
+
+
+def test_only_the_random_kind_follows_the_seed(moons):
+    for kind in KINDS:
+        one, two = (domain_folds(moons, 3, seed=s, kind=kind)[0][1].tolist() for s in (0, 1))
+        assert (one != two) == (kind == "random")
+
+
+def test_blocked_folds_are_regions(moons):
+    """No kept domain lies inside the box of a held-out region."""
+    z = moons.z.numpy()
+    for kept, held in domain_folds(moons, 4, kind="blocked"):
+        low, high = z[held].min(0), z[held].max(0)
+        inside = ((z[kept] >= low) & (z[kept] <= high)).all(1)
+        assert not inside.any()
+
+
+def test_edge_folds_are_extrapolation(moons):
+    z = moons.z.numpy()
+    [(kept, held)] = domain_folds(moons, 1, kind="edge")
+    scaled = (z - z.min(0)) / np.ptp(z, axis=0)
+    distance = np.linalg.norm(scaled - np.median(scaled, axis=0), axis=1)
+    assert distance[kept].max() <= distance[held].min()
+    line = DomainSet.from_arrays(np.zeros((8, 1)), np.arange(8) % 2, z=np.arange(8.0)[:, None])
+    folds = domain_folds(line, 2, kind="edge")
+    assert sorted(sorted(held.tolist()) for _, held in folds) == [[0, 1], [6, 7]]
+    with pytest.raises(DataError, match="have 2 edges, but 3 folds"):
+        domain_folds(line, 3, kind="edge")
+
+
+def test_the_past_never_sees_the_future(timed):
+    [(kept, held)] = domain_folds(timed, 1, kind="time")
+    assert len(held) == 3 and timed.z[kept].max() < timed.z[held].min()
+    folds = domain_folds(timed, 2, kind="time")
+    assert [len(kept) for kept, _ in folds] == [4, 7] and [len(held) for _, held in folds] == [3, 2]
+    assert all(timed.z[kept].max() < timed.z[held].min() for kept, held in folds)
+
+
+def test_what_cannot_be_held_out(moons, timed):
+    with pytest.raises(DataError, match="need at least 2 domains, but there are 1"):
+        domain_folds(moons.select([0]), 1)
+    with pytest.raises(DataError, match="need at least 6 domains, but there are 5"):
+        domain_folds(timed.select(range(5)), 3, kind="time")
+    with pytest.raises(DataError, match="one ordered descriptor, but there are 2"):
+        domain_folds(moons, 1, kind="time")
+    with pytest.raises(OptionError, match="one of random, blocked, edge, time, but got 'hull'"):
+        domain_folds(moons, 1, kind="hull")
+    bare = DomainSet.from_arrays(np.zeros((4, 1)), np.arange(4) % 2, domain=[0, 0, 1, 1])
+    with pytest.raises(DataError, match="blocked folds need descriptors"):
+        domain_folds(bare, 2, kind="blocked")
+    assert len(domain_folds(bare, 2)) == 2
