@@ -4,12 +4,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from thetafield import __version__
 from thetafield.errors import ThetafieldError
+
+if TYPE_CHECKING:
+    from thetafield.datasets.own_table import OwnTable
 
 app = typer.Typer(
     name="thetafield",
@@ -93,8 +96,27 @@ def _use_data_dir(folder: Path | None) -> None:
 
 @app.command()
 def train(
-    dataset: Annotated[str, typer.Argument(help="A dataset: `thetafield list datasets`.")],
+    dataset: Annotated[
+        str, typer.Argument(help="A dataset (`thetafield list datasets`), or your own table: .csv, .parquet, .arrow.")
+    ],
     method: Annotated[str, typer.Argument(help="A method: `thetafield list methods`.")],
+    target: Annotated[str | None, typer.Option(help="Own table: the column to predict.")] = None,
+    domain: Annotated[str | None, typer.Option(help="Own table: the column that names a row's domain.")] = None,
+    descriptors: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Own table: the columns that describe a domain, numbers or dates.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Own table: the input columns; all others by default.")
+    ] = None,
+    places: Annotated[
+        Path | None, typer.Option(help="Own table: a second table with the descriptors, one row per domain.")
+    ] = None,
+    classification: Annotated[
+        bool | None, typer.Option("--classification/--regression", help="Own table: labels or numbers; inferred.")
+    ] = None,
+    holdout: Annotated[
+        str, typer.Option(metavar="KIND", help="Own table: domains held out: random, blocked, edge or time.")
+    ] = "random",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the trial; out/DATASET-METHOD-SEED by default.")] = None,
     assignments: Annotated[
@@ -123,6 +145,8 @@ def train(
     For example: thetafield train two-moons neurallio --seed 1 --set epochs=300
 
     Or with the method's settings tuned first: thetafield train two-moons dann --tune 10
+
+    Or on your own table: thetafield train my.parquet neurallio --target y --domain station --descriptors lat,lon
     """
     from thetafield.bench.trial import run_trial
     from thetafield.memory import keep_freed_memory
@@ -131,13 +155,15 @@ def train(
 
     keep_freed_memory()
     _use_data_dir(data_dir)
-    folder = out or Path("out") / f"{dataset}-{method}-{seed}"
+    task = _task(dataset, target, domain, descriptors, features, places, classification, holdout)
+    name = dataset if isinstance(task, str) else Path(dataset).stem
+    folder = out or Path("out") / f"{name}-{method}-{seed}"
     if resume and not folder.exists():
         typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)
     try:
         with training_display(f"{method} on {dataset}") as report:
             result = run_trial(
-                dataset,
+                task,
                 method,
                 seed=seed,
                 out=folder,
@@ -154,6 +180,45 @@ def train(
         typer.echo(f"thetafield: stopped; {folder} keeps what was done, and --resume goes on from there.", err=True)
         raise typer.Exit(130) from None
     _show(result, folder, as_json)
+
+
+def _task(
+    dataset: str,
+    target: str | None,
+    domain: str | None,
+    descriptors: str | None,
+    features: str | None,
+    places: Path | None,
+    classification: bool | None,
+    holdout: str,
+) -> "str | OwnTable":
+    """Return the name of a registered dataset, or a person's own table."""
+    from thetafield.data.table import is_table_file
+    from thetafield.datasets.own_table import OwnTable
+    from thetafield.errors import OptionError
+
+    roles = {"--target": target, "--domain": domain, "--descriptors": descriptors, "--features": features}
+    if not is_table_file(dataset):
+        given = [option for option, value in roles.items() if value is not None]
+        if given:
+            raise OptionError(f"{given[0]} is for a table of your own (.csv, .parquet, .arrow), but got {dataset!r}.")
+        return dataset
+    if target is None:
+        raise OptionError(f"Say which column of {dataset} to predict: --target COLUMN.")
+    return OwnTable(
+        path=dataset,
+        target=target,
+        domain=domain,
+        descriptors=_names(descriptors) or (),
+        features=_names(features),
+        places=None if places is None else str(places),
+        classification=classification,
+        holdout=holdout,
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _show(result: dict[str, Any], folder: Path, as_json: bool) -> None:

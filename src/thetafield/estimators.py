@@ -1,5 +1,6 @@
 """The scikit-learn face: fit on rows with descriptors, predict for any descriptor."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from thetafield.data.arrays import as_numbers, column_names, to_numpy
 from thetafield.data.domains import DomainSet
+from thetafield.data.table import as_arrow, is_table
 from thetafield.errors import DataError, OptionError
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import load_model, save_model
@@ -79,6 +81,7 @@ class _FieldEstimator(BaseEstimator):
     def _descriptors(self, z: Any, num_rows: int | None) -> Tensor:
         """Return descriptors as a tensor: one per row, or one for all rows."""
         names = self.model_.recipe.descriptors
+        z = self._encoded_descriptors(z)
         if not names:
             if z is not None:
                 raise DataError("z was given, but the field was fitted without descriptors: fit it with z first.")
@@ -107,8 +110,28 @@ class _FieldEstimator(BaseEstimator):
         values = torch.tensor(table, dtype=torch.float32)
         return values.expand(num_rows, -1) if num_rows is not None and len(table) == 1 else values
 
+    def _encoded_descriptors(self, z: Any) -> Any:
+        """Return raw columns of a table (or one row of them as a dict) as the numbers that the field reads."""
+        encoder = self.model_.encoder
+        if encoder is None or z is None or not encoder.descriptors:
+            return z
+        if isinstance(z, Mapping):
+            z = {name: value if np.ndim(value) else [value] for name, value in z.items()}
+        if is_table(z):
+            return encoder.descriptor_rows(as_arrow(z))
+        if not encoder.plain_descriptors:
+            columns = ", ".join(column.name for column in encoder.descriptors)
+            raise DataError(f"Some descriptors are dates: give z as a table or a dict with the columns {columns}.")
+        return z
+
     def _outputs(self, X: Any, z: Any) -> np.ndarray:
         check_is_fitted(self)
+        encoder = self.model_.encoder
+        if encoder is not None and is_table(X):
+            table = as_arrow(X)
+            if z is None and encoder.descriptors:  # the same raw columns as in fitting hold the descriptors too
+                z = table
+            X = encoder.inputs(table)
         columns, features = column_names(X), self.model_.recipe.features
         # A fitted estimator leaves names to scikit-learn; a loaded field takes arrays too, and tables by their columns.
         if not hasattr(self, "feature_names_in_") and columns is not None and features is not None:

@@ -13,7 +13,7 @@ import torch
 
 from thetafield import __version__
 from thetafield.data.domains import DomainSet
-from thetafield.datasets.base import DATASETS, Dataset
+from thetafield.datasets.base import Dataset, Registered, Task
 from thetafield.errors import FormatError
 from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
@@ -30,7 +30,7 @@ from thetafield.training.train import Trained, device_name, pick_device, train_f
 
 
 def run_trial(
-    dataset: str,
+    dataset: str | Task,
     method: str,
     *,
     seed: int,
@@ -51,12 +51,12 @@ def run_trial(
     exists, the trial is complete.
 
     Args:
-        dataset: Registry name of the dataset.
+        dataset: Registry name of the dataset, or a task such as a person's own table.
         method: Registry name of the method.
         seed: Root seed of the data, the draws of tuning, the start, the batches and the noise.
         out: Folder of the trial.
         options: The method's options.
-        dataset_options: The dataset's options.
+        dataset_options: The registered dataset's options.
         tune_draws: Settings to draw and to judge on held-out training domains before the trial itself.
         tune_folds: How many times training domains are held out for it.
         device: auto, cpu or cuda.
@@ -65,14 +65,15 @@ def run_trial(
         report: Called after every epoch.
     """
     out = Path(out)
+    task = Registered(dataset, dataset_options or {}) if isinstance(dataset, str) else dataset
     full = checked(METHODS[method], options or {}, method)
     fixed = {name: full[name] for name in options or {}}
     settings = {
-        "dataset": dataset,
+        "dataset": task.name,
         "method": method,
         "seed": seed,
         "options": _plain(full),
-        "dataset_options": _plain(checked(DATASETS[dataset], dataset_options or {}, dataset)),
+        "dataset_options": _plain(task.options),
         "tune": tune_draws,
         "tune_folds": tune_folds,
     }
@@ -80,8 +81,8 @@ def run_trial(
     if finished is not None:
         return finished
     place = pick_device(device)
-    data = DATASETS[dataset](seed, **checked(DATASETS[dataset], dataset_options or {}, dataset))
-    METHODS[method].check_needs(data.train, data.ordered, dataset)
+    data = task.build(seed)
+    METHODS[method].check_needs(data.train, data.ordered, task.name)
     writable_folder(out)
 
     def train(domains: DomainSet, chosen: Mapping[str, Any], tell: Report | None, checkpoint: Path | None) -> Trained:
@@ -93,7 +94,8 @@ def run_trial(
             predictor=data.predictor,
             predictor_options=data.predictor_options,
             ordered=data.ordered,
-            where=dataset,
+            where=task.name,
+            standardise=data.standardise,
             device=str(place),
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,

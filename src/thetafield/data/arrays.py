@@ -84,7 +84,7 @@ def as_vector(values: Any, name: str) -> np.ndarray:
 
 
 def encode_target(
-    y: np.ndarray, classification: bool | None, largest: float = FLOAT32_MAX
+    y: np.ndarray, classification: bool | None, largest: float = FLOAT32_MAX, known: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return (class indices, labels) for a classification target, or (numbers of shape (M, t), None) for regression.
 
@@ -99,6 +99,8 @@ def encode_target(
     if not classification:
         return as_numbers(y, "y", axes=2, largest=largest), None
     labels = as_vector(y, "y")
+    if known is not None:
+        return _known_labels(labels, known), known
     try:
         classes, index = np.unique(labels, return_inverse=True)
     except TypeError:
@@ -106,6 +108,16 @@ def encode_target(
     if len(classes) < 2:
         raise DataError(f"y holds one class only ({shown(classes[0])}): a classifier needs at least two classes.")
     return index.astype(np.int64), classes
+
+
+def _known_labels(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the position of each label among labels that are known already."""
+    places = {label: place for place, label in enumerate(known.tolist())}
+    index = np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    if (index < 0).any():
+        value = labels[int((index < 0).argmax())]
+        raise DataError(f"y holds the label {shown(value)}, which the training rows do not have: drop such rows.")
+    return index
 
 
 def descriptor_table(

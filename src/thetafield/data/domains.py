@@ -20,7 +20,8 @@ from thetafield.data.arrays import (
     in_domain_order,
     to_numpy,
 )
-from thetafield.data.table import split_frame
+from thetafield.data.encoder import TableEncoder, complete_column, with_places
+from thetafield.data.table import as_arrow
 from thetafield.errors import DataError
 
 
@@ -58,6 +59,7 @@ class DomainSet:
             cosine, redundant projections of one quantity).
         classes: The label behind each class index, or None for regression.
         features: Names of the input columns where inputs are a table.
+        encoder: How a table's columns became inputs and descriptors, where the domains come from one.
 
     Example:
         >>> import numpy as np
@@ -78,6 +80,7 @@ class DomainSet:
     factors: tuple[str, ...]
     classes: np.ndarray | None
     features: tuple[str, ...] | None = None
+    encoder: TableEncoder | None = None
 
     @classmethod
     def from_arrays(
@@ -91,6 +94,7 @@ class DomainSet:
         factors: Sequence[str] | None = None,
         features: Sequence[str] | None = None,
         classification: bool | None = None,
+        classes: np.ndarray | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> "DomainSet":
         """Group rows into domains.
@@ -104,6 +108,7 @@ class DomainSet:
             factors: The factor behind each coordinate; each coordinate is its own factor by default.
             features: Names of the input columns; taken from a data frame where X is one.
             classification: Whether y holds labels; inferred from y where it is not said.
+            classes: The labels of other domains that these are to be used with; those found in y by default.
             dtype: Floating-point type of inputs, targets and descriptors.
         """
         largest = torch.finfo(dtype).max
@@ -115,7 +120,7 @@ class DomainSet:
         target = to_numpy(y, "y")
         if len(target) != rows:
             raise DataError(f"X has {rows} rows but y has {len(target)}: every sample needs one target.")
-        labels, classes = encode_target(target, classification, largest)
+        labels, classes = encode_target(target, classification, largest, classes)
         keys = None if domain is None else as_vector(domain, "domain")
         if keys is not None:
             z = in_domain_order(z, keys, rows)
@@ -148,32 +153,60 @@ class DomainSet:
         cls,
         frame: Any,
         *,
-        target: str,
+        target: str | None = None,
         domain: str | None = None,
         descriptors: Sequence[str] = (),
         features: Sequence[str] | None = None,
+        places: Any = None,
         classification: bool | None = None,
+        like: "DomainSet | None" = None,
     ) -> "DomainSet":
         """Read a table of any make (pandas, polars, Arrow, DuckDB, a dict of columns).
+
+        Numbers are taken as they are, missing ones as the median with an indicator beside them; text becomes a column
+        of zeros and ones for each category; dates become season (a cyclic pair) and trend. What that takes is learned
+        from these rows and kept in `encoder`, so that a field takes the same raw columns at prediction.
 
         Args:
             frame: The table, one row per sample.
             target: Column to predict.
             domain: Column that says which domain a row belongs to; without it rows with equal descriptors are one.
-            descriptors: Columns that describe the domain; each must be constant within a domain.
+            descriptors: Columns that describe the domain, numbers or dates; each must be constant within a domain.
             features: Input columns; all remaining ones by default.
+            places: A second table with one row per domain that holds the descriptors, beside the domain's column.
             classification: Whether the target holds labels; inferred where it is not said.
+            like: Domains whose encoding and labels are taken over, instead of the roles of columns: nothing is learned
+                from these rows.
         """
-        parts = split_frame(frame, target, domain, descriptors, features)
-        return cls.from_arrays(
-            parts.x,
-            parts.y,
-            domain=parts.domain,
-            z=parts.z,
-            descriptors=descriptors if descriptors else None,
-            features=parts.features,
+        for argument, columns in (("descriptors", descriptors), ("features", features)):
+            if isinstance(columns, str):
+                raise DataError(f"{argument} is a list of columns, but got one name: write {argument}=[{columns!r}].")
+        table = as_arrow(frame)
+        if like is None:
+            if target is None:
+                raise DataError("Name the column to predict: target=….")
+            if places is not None:
+                table = with_places(table, as_arrow(places), domain, descriptors)
+            encoder = TableEncoder.fit(table, target, domain, descriptors, features)
+        else:
+            if like.encoder is None:
+                raise DataError("like must be domains that were read from a table, but these have no encoder.")
+            encoder, classification = like.encoder, like.classification
+            if places is not None:
+                names = [column.name for column in encoder.descriptors]
+                table = with_places(table, as_arrow(places), encoder.domain, names)
+        parts = cls.from_arrays(
+            encoder.inputs(table),
+            complete_column(table, encoder.target),
+            domain=None if encoder.domain is None else complete_column(table, encoder.domain),
+            z=encoder.descriptor_rows(table) if encoder.descriptors else None,
+            descriptors=encoder.descriptor_names or None,
+            factors=encoder.factors or None,
+            features=encoder.feature_names,
             classification=classification,
+            classes=None if like is None else like.classes,
         )
+        return replace(parts, encoder=encoder)
 
     @classmethod
     def concatenate(cls, parts: Sequence["DomainSet"]) -> "DomainSet":

@@ -1,71 +1,26 @@
-"""A table of any make, split into inputs, target, domain and descriptors."""
+"""Tables of any make, in memory or in a file, as Arrow tables."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types
+from pyarrow import csv, feather, parquet
 
 from thetafield.errors import DataError, closest
 
-
-@dataclass(frozen=True)
-class TableParts:
-    """The columns of a table by the part they play."""
-
-    x: np.ndarray
-    y: np.ndarray
-    domain: np.ndarray | None
-    z: np.ndarray | None
-    features: tuple[str, ...]
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
 
 
-def split_frame(
-    frame: Any,
-    target: str,
-    domain: str | None,
-    descriptors: Sequence[str],
-    features: Sequence[str] | None,
-) -> TableParts:
-    """Return the parts of `frame`; any object that speaks the Arrow C stream, or a dict of columns, is a table."""
-    for argument, columns in (("descriptors", descriptors), ("features", features)):
-        if isinstance(columns, str):
-            raise DataError(f"{argument} is a list of columns, but got one name: write {argument}=[{columns!r}].")
-    table = _as_arrow(frame)
-    roles = [target, *([domain] if domain is not None else []), *descriptors]
-    # The index of a pandas frame may travel as a column: it can be named, but it is not a feature by itself.
-    hidden = [*roles, *(table.schema.pandas_metadata or {}).get("index_columns", [])]
-    rest = tuple(c for c in table.column_names if c not in hidden) if features is None else tuple(features)
-    for column in (*roles, *rest):
-        if column not in table.column_names:
-            raise DataError(f"The table has no column {column!r}; {closest(column, table.column_names)}")
-        if table.column_names.count(column) > 1:
-            raise DataError(f"The table has {table.column_names.count(column)} columns {column!r}: rename one of them.")
-    if target in rest or target in descriptors:
-        raise DataError(f"Column {target!r} is the target and cannot also be a feature or a descriptor: leave it out.")
-    if not rest:
-        raise DataError("No feature columns are left: name them with features=[…].")
-    if domain is None and not descriptors:
-        raise DataError("Name the column that says which domain a row belongs to (domain=…), or descriptors=[…].")
-    return TableParts(
-        x=np.column_stack([_numeric(table, column) for column in rest]),
-        y=_complete(table, target),
-        domain=None if domain is None else _complete(table, domain),
-        z=np.column_stack([_numeric(table, column) for column in descriptors]) if descriptors else None,
-        features=rest,
-    )
-
-
-def _as_arrow(frame: Any) -> pa.Table:
+def as_arrow(frame: Any) -> pa.Table:
+    """Return any object that speaks the Arrow C stream, or a dict of columns, as a table."""
     if not isinstance(frame, dict) and not hasattr(frame, "__arrow_c_stream__"):
         raise DataError(
             f"A table is expected (pandas, polars, Arrow, or a dict of columns), but got {type(frame).__name__}."
         )
     try:
         if isinstance(frame, dict):
-            return pa.table({name: pa.array(np.asarray(values)) for name, values in frame.items()})
+            return pa.table({name: _array(values) for name, values in frame.items()})
         return frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(
@@ -73,25 +28,38 @@ def _as_arrow(frame: Any) -> pa.Table:
         ) from error
 
 
-def _numeric(table: pa.Table, column: str) -> np.ndarray:
-    """Return a column of finite numbers."""
-    kind = table.schema.field(column).type
-    if not any(is_kind(kind) for is_kind in (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)):
-        raise DataError(f"Column {column!r} holds {kind}, not numbers: encode it first, or leave it out.")
-    # Not safe in Arrow's sense: whole numbers above 2⁵³ may be rounded.
-    values = table[column].cast(pa.float64(), safe=False).to_numpy()
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"Column {column!r} is missing or infinite in row {row}: drop or impute such rows first.")
-    return values
+def _array(values: Any) -> pa.Array:
+    """Return a column of a dict; lists keep their gaps."""
+    return pa.array(values if isinstance(values, list) else np.asarray(values))
 
 
-def _complete(table: pa.Table, column: str) -> np.ndarray:
-    """Return a column of labels or numbers without missing entries."""
-    values = table[column]
-    if values.null_count:  # asked of Arrow, since numpy would get the last category of a dictionary in their place
-        row = values.is_null().index(True).as_py()
-        raise DataError(
-            f"Column {column!r} is missing in row {row} ({values.null_count} such rows): fill it in or drop those rows."
-        )
-    return (values.cast(pa.float64()) if types.is_decimal(values.type) else values).to_numpy()
+def is_table(values: Any) -> bool:
+    """Whether values come with named columns."""
+    return isinstance(values, dict) or (hasattr(values, "__arrow_c_stream__") and hasattr(values, "columns"))
+
+
+def is_table_file(name: str) -> bool:
+    """Whether a name on the command line means a file with a table, and not a registered dataset."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def read_table_file(path: Path) -> pa.Table:
+    """Read a CSV, Parquet, Arrow or Feather file.
+
+    Raises:
+        DataError: The file is missing, of another kind, or damaged.
+    """
+    if not path.is_file():
+        near = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise DataError(f"There is no file {path}; {closest(path.name, [n for n in near if is_table_file(n)])}")
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DataError(f"{path} is no table that can be read: give one of {', '.join(SUFFIXES)}.")
+    try:
+        if suffix == ".csv":
+            return csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+        if suffix == ".parquet":
+            return parquet.read_table(path)
+        return feather.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as {suffix[1:]} ({' '.join(str(error).split())}).") from None

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from thetafield.data.domains import DomainSet
+from thetafield.options import checked
 from thetafield.registry import Registry
 
 
@@ -19,6 +20,7 @@ class Dataset:
         predictor: Registry name of the predictor that suits the inputs.
         predictor_options: Its options.
         ordered: Whether the only descriptor coordinate is an order such as time.
+        standardise: Whether inputs are still raw columns, to be standardised by the training rows.
     """
 
     name: str
@@ -27,6 +29,44 @@ class Dataset:
     predictor: str = "mlp"
     predictor_options: Mapping[str, Any] = field(default_factory=dict)
     ordered: bool = False
+    standardise: bool = False
+
+
+class Task(Protocol):
+    """Something that can be trained on: a registered dataset under options, or a person's own table."""
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that determines the domains besides the seed, in plain values."""
+
+    def build(self, seed: int) -> Dataset:
+        """Return its domains."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A registered dataset under options.
+
+    Args:
+        name: Registry name.
+        given: Options that differ from the defaults.
+    """
+
+    name: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All options, checked."""
+        return checked(DATASETS[self.name], self.given, self.name)
+
+    def build(self, seed: int) -> Dataset:
+        """Return the domains of a seed."""
+        return DATASETS[self.name](seed, **self.options)
 
 
 DATASETS: Registry[Callable[..., Dataset]] = Registry("dataset", "thetafield.datasets")

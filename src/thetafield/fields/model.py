@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from thetafield.data.descriptors import DescriptorScaler
+from thetafield.data.encoder import TableEncoder
 from thetafield.errors import DataError, NeedError
 from thetafield.fields.base import ParameterField
 from thetafield.fields.recipe import Affine, Recipe
@@ -30,6 +31,7 @@ class Model(ABC):
         classes: Labels, or None for regression.
         inputs: Standardisation of inputs, if any.
         outputs: Standardisation of regression targets, if any.
+        encoder: How a table's raw columns become inputs and descriptors, where it was fitted on one.
     """
 
     recipe: Recipe
@@ -38,6 +40,7 @@ class Model(ABC):
     classes: np.ndarray | None = None
     inputs: Affine | None = None
     outputs: Affine | None = None
+    encoder: TableEncoder | None = None
 
     @property
     @abstractmethod

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from thetafield import __version__
 from thetafield.data.descriptors import DescriptorScaler
+from thetafield.data.encoder import TableEncoder
 from thetafield.errors import FormatError, NeedError, OptionError
 from thetafield.fields import (  # noqa: F401  (a stored kind is found by name)
     constant,
@@ -59,6 +60,7 @@ def save_model(model: Model, path: Path) -> None:
         "field": {"kind": model.field.kind, "config": model.field.config},
         "classes": _labels_to_json(model.classes),
         "reach": model.trust.reach,
+        "encoder": None if model.encoder is None else model.encoder.to_json(),
         "standardised": {"inputs": model.inputs is not None, "outputs": model.outputs is not None},
     }
     description = json.loads(json.dumps(description))  # tuples become lists now, so that the checksum is stable
@@ -125,6 +127,7 @@ def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldMode
         classes=_labels_from_json(description["classes"]),
         inputs=affines["inputs"],
         outputs=affines["outputs"],
+        encoder=None if description.get("encoder") is None else TableEncoder.from_json(description["encoder"]),
     )
 
 

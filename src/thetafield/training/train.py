@@ -133,6 +133,7 @@ def train_field(
         "classes": domains.classes,
         "inputs": inputs,
         "outputs": outputs,
+        "encoder": domains.encoder,
     }
     if isinstance(learner, DirectMethod):
         started = time.perf_counter()

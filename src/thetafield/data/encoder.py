@@ -1,0 +1,179 @@
+"""A table's columns by the part they play, and how each becomes numbers: learned once, remembered with the field."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from thetafield.data.arrays import shown
+from thetafield.data.columns import (
+    CategoryColumn,
+    Column,
+    DateColumn,
+    NumberColumn,
+    column_from_json,
+    column_to_json,
+    encode_columns,
+    fit_column,
+)
+from thetafield.errors import DataError, closest
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """How rows of a table become inputs and descriptors, fitted on the training rows.
+
+    Args:
+        target: Column to predict.
+        domain: Column that says which domain a row belongs to, if there is one.
+        features: The input columns.
+        descriptors: The columns that describe a domain.
+    """
+
+    target: str
+    domain: str | None
+    features: tuple[Column, ...]
+    descriptors: tuple[Column, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        table: pa.Table,
+        target: str,
+        domain: str | None,
+        descriptors: Sequence[str],
+        features: Sequence[str] | None,
+    ) -> "TableEncoder":
+        """Learn from the rows of a table; `features` are all other columns where they are not named."""
+        roles = [target, *([domain] if domain is not None else []), *descriptors]
+        # The index of a pandas frame may travel as a column: it can be named, but it is not a feature by itself.
+        hidden = [*roles, *(table.schema.pandas_metadata or {}).get("index_columns", [])]
+        rest = [c for c in table.column_names if c not in hidden] if features is None else list(features)
+        check_columns(table, [*roles, *rest])
+        if target in rest or target in descriptors:
+            raise DataError(
+                f"Column {target!r} is the target and cannot be a feature or a descriptor too: leave it out."
+            )
+        if not rest:
+            raise DataError("No feature columns are left: name them with features=[…].")
+        if domain is None and not descriptors:
+            raise DataError("Name the column that says which domain a row belongs to (domain=…), or descriptors=[…].")
+        return cls(
+            target=target,
+            domain=domain,
+            features=tuple(fit_column(name, table[name]) for name in rest),
+            descriptors=tuple(_descriptor(name, table[name]) for name in descriptors),
+        )
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded inputs."""
+        return tuple(name for column in self.features for name in column.names)
+
+    @property
+    def descriptor_names(self) -> tuple[str, ...]:
+        """Names of the encoded descriptor coordinates."""
+        return tuple(name for column in self.descriptors for name in column.names)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The factor behind each descriptor coordinate."""
+        return tuple(factor for column in self.descriptors for factor in column.factors)
+
+    @property
+    def plain_descriptors(self) -> bool:
+        """Whether every descriptor is a number, so that an array of them needs no encoding."""
+        return all(isinstance(column, NumberColumn) for column in self.descriptors)
+
+    def inputs(self, table: pa.Table) -> np.ndarray:
+        """Return the encoded inputs of a table's rows, shape (M, c)."""
+        check_columns(table, [column.name for column in self.features])
+        return encode_columns(table, self.features)
+
+    def descriptor_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the encoded descriptors of a table's rows, shape (M, d)."""
+        check_columns(table, [column.name for column in self.descriptors])
+        for column in self.descriptors:
+            check_complete(table, column.name)
+        return encode_columns(table, self.descriptors)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that is remembered as plain JSON values."""
+        return {
+            "target": self.target,
+            "domain": self.domain,
+            "features": [column_to_json(column) for column in self.features],
+            "descriptors": [column_to_json(column) for column in self.descriptors],
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "TableEncoder":
+        """Return the encoder from what was remembered."""
+        parts = {key: tuple(map(column_from_json, stored[key])) for key in ("features", "descriptors")}
+        return cls(target=stored["target"], domain=stored["domain"], **parts)
+
+
+def _descriptor(name: str, column: pa.ChunkedArray) -> Column:
+    """Return how a descriptor becomes numbers: a number as it is, a date as season and trend."""
+    fitted = fit_column(name, column)
+    if not isinstance(fitted, CategoryColumn):
+        return fitted
+    try:
+        return DateColumn.fit(name, column)
+    except DataError as error:
+        raise DataError(f"Descriptor {name!r} is text: a descriptor is a number or a date. {error}") from None
+
+
+def with_places(table: pa.Table, places: pa.Table, domain: str | None, descriptors: Sequence[str]) -> pa.Table:
+    """Return the rows with the descriptors of their domain, from a table with one row per domain."""
+    if domain is None:
+        raise DataError("A table of places needs the column that names the domain in both tables: domain=….")
+    check_columns(table, [domain])
+    check_columns(places, [domain, *descriptors])
+    both = [name for name in descriptors if name in table.column_names]
+    if both:
+        raise DataError(f"Column {both[0]!r} is in the table and in the table of places: keep it in one of them.")
+    keys, wanted = complete_column(places, domain), complete_column(table, domain)
+    order = np.argsort(keys, kind="stable")
+    if len(keys) > 1 and (keys[order][1:] == keys[order][:-1]).any():
+        twice = keys[order][1:][keys[order][1:] == keys[order][:-1]][0]
+        raise DataError(f"The table of places has two rows for domain {shown(twice)}: keep one.")
+    at = np.clip(np.searchsorted(keys[order], wanted), 0, len(keys) - 1)
+    unknown = keys[order][at] != wanted
+    if unknown.any():
+        raise DataError(
+            f"Domain {shown(wanted[unknown.argmax()])} has rows but no line in the table of places: add it."
+        )
+    rows = pa.array(order[at])
+    for name in descriptors:
+        table = table.append_column(name, places[name].take(rows))
+    return table
+
+
+def check_columns(table: pa.Table, names: Sequence[str]) -> None:
+    """Raise where a column is missing or there are two of its name."""
+    for name in names:
+        if name not in table.column_names:
+            raise DataError(f"The table has no column {name!r}; {closest(name, table.column_names)}")
+        if table.column_names.count(name) > 1:
+            raise DataError(f"The table has {table.column_names.count(name)} columns {name!r}: rename one of them.")
+
+
+def check_complete(table: pa.Table, name: str) -> None:
+    """Raise where a column that must not have gaps has some; NaN is a gap too."""
+    column = table[name]
+    missing = column.is_null(nan_is_null=True) if types.is_floating(column.type) else column.is_null()
+    count = missing.to_numpy().sum()
+    if count:
+        row = missing.index(True).as_py()
+        raise DataError(f"Column {name!r} is missing in row {row} ({count} such rows): fill it in or drop those rows.")
+
+
+def complete_column(table: pa.Table, name: str) -> np.ndarray:
+    """Return labels or numbers without gaps."""
+    check_complete(table, name)
+    values = table[name]
+    return (values.cast(pa.float64()) if types.is_decimal(values.type) else values).to_numpy()

@@ -1,0 +1,84 @@
+"""A person's own table as a dataset: some of its domains are held out and everything is fitted on the others."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thetafield.data.domains import DomainSet
+from thetafield.data.encoder import check_columns
+from thetafield.data.folds import domain_folds
+from thetafield.data.table import read_table_file
+from thetafield.datasets.base import Dataset
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A file with a table, and what its columns are.
+
+    Args:
+        path: CSV, Parquet, Arrow or Feather.
+        target: Column to predict.
+        domain: Column that says which domain a row belongs to.
+        descriptors: Columns that describe a domain.
+        features: Input columns; all remaining ones where it is None.
+        places: File of a second table with one row per domain that holds the descriptors.
+        classification: Whether the target holds labels; inferred where it is None.
+        holdout: Which domains are held out for the last number: "random", "blocked", "edge" or "time".
+    """
+
+    path: str
+    target: str
+    domain: str | None = None
+    descriptors: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    places: str | None = None
+    classification: bool | None = None
+    holdout: str = "random"
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return Path(self.path).name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that determines the domains besides the seed."""
+        return asdict(self)
+
+    def build(self, seed: int) -> Dataset:
+        """Read the table and hold a quarter of its domains out; categories, medians and scales are the others'."""
+        table = read_table_file(Path(self.path))
+        roles = {
+            "target": self.target,
+            "domain": self.domain,
+            "descriptors": list(self.descriptors),
+            "features": None if self.features is None else list(self.features),
+            "places": None if self.places is None else read_table_file(Path(self.places)),
+        }
+        whole = DomainSet.from_frame(table, **roles, classification=self.classification)
+        [(kept, _)] = domain_folds(whole, 1, seed, self.holdout)
+        # Encoded anew from the rows of the kept domains alone: what was learned above has seen the others.
+        rows = _rows_of(whole, table, kept)
+        train = DomainSet.from_frame(table.filter(rows), **roles, classification=whole.classification)
+        places = roles["places"]
+        test = DomainSet.from_frame(table.filter(~rows), like=train, places=places)
+        return Dataset(
+            name=self.name,
+            train=train,
+            test={self.holdout: test},
+            ordered=train.z.shape[1] == 1,  # one number is an order, if a method asks for one
+            standardise=True,
+        )
+
+
+def _rows_of(whole: DomainSet, table: Any, domains: np.ndarray) -> np.ndarray:
+    """Return which rows of a table belong to some of its domains."""
+    encoder = whole.encoder
+    assert encoder is not None
+    if encoder.domain is not None:
+        check_columns(table, [encoder.domain])
+        return np.isin(table[encoder.domain].to_numpy(), whole.ids[domains])
+    keys = np.unique(encoder.descriptor_rows(table), axis=0, return_inverse=True)[1].ravel()
+    return np.isin(keys, domains)
