@@ -1,6 +1,5 @@
 """The scikit-learn face: fit on rows with descriptors, predict for any descriptor."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,8 @@ class _FieldEstimator(BaseEstimator):
     def _descriptors(self, z: Any, num_rows: int | None) -> Tensor:
         """Return descriptors as a tensor: one per row, or one for all rows."""
         names = self.model_.recipe.descriptors
-        z = self._encoded_descriptors(z)
+        if self.model_.encoder is not None and names and z is not None:
+            z = self.model_.encoder.raw_descriptors(z)
         if not names:
             if z is not None:
                 raise DataError("z was given, but the field was fitted without descriptors: fit it with z first.")
@@ -109,20 +109,6 @@ class _FieldEstimator(BaseEstimator):
             raise DataError(f"z has {len(table)} rows, but X has {num_rows}: give one z per row, or one for all.")
         values = torch.tensor(table, dtype=torch.float32)
         return values.expand(num_rows, -1) if num_rows is not None and len(table) == 1 else values
-
-    def _encoded_descriptors(self, z: Any) -> Any:
-        """Return raw columns of a table (or one row of them as a dict) as the numbers that the field reads."""
-        encoder = self.model_.encoder
-        if encoder is None or z is None or not encoder.descriptors:
-            return z
-        if isinstance(z, Mapping):
-            z = {name: value if np.ndim(value) else [value] for name, value in z.items()}
-        if is_table(z):
-            return encoder.descriptor_rows(as_arrow(z))
-        if not encoder.plain_descriptors:
-            columns = ", ".join(column.name for column in encoder.descriptors)
-            raise DataError(f"Some descriptors are dates: give z as a table or a dict with the columns {columns}.")
-        return z
 
     def _outputs(self, X: Any, z: Any) -> np.ndarray:
         check_is_fitted(self)

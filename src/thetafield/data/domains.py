@@ -60,6 +60,8 @@ class DomainSet:
         classes: The label behind each class index, or None for regression.
         features: Names of the input columns where inputs are a table.
         encoder: How a table's columns became inputs and descriptors, where the domains come from one.
+        on_disk: Whether x and y are memory maps (:func:`thetafield.data.stored.open_domains`): they stay where they are
+            when the set moves to a device, and batches are carried over.
 
     Example:
         >>> import numpy as np
@@ -81,6 +83,7 @@ class DomainSet:
     classes: np.ndarray | None
     features: tuple[str, ...] | None = None
     encoder: TableEncoder | None = None
+    on_disk: bool = False
 
     @classmethod
     def from_arrays(
@@ -252,6 +255,8 @@ class DomainSet:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> "DomainSet":
         """Return the same domains on another device or in another floating-point type."""
+        if self.on_disk:
+            return replace(self, z=self.z.to(device, dtype), offsets=self.offsets.to(device))
         y = self.y.to(device) if self.classification else self.y.to(device, dtype)
         return replace(
             self, x=self.x.to(device, dtype), y=y, z=self.z.to(device, dtype), offsets=self.offsets.to(device)
@@ -277,6 +282,7 @@ class DomainSet:
             z=self.z[positions],
             offsets=torch.cat([ends.new_zeros(1), ends]),
             ids=self.ids[picked],
+            on_disk=False,  # the picked samples are in memory now
         )
 
     def with_descriptors(
@@ -296,7 +302,7 @@ class DomainSet:
         within = (uniform * sizes[:, None]).long().clamp_(max=sizes[:, None] - 1)
         rows = self.offsets[index][:, None] + within
         weight = torch.full_like(uniform, 1 / num_samples, dtype=self.z.dtype)
-        return DomainBatch(self.x[rows], self.y[rows], weight, index)
+        return self._batch(rows, weight, index)
 
     def padded(self, index: Tensor) -> DomainBatch:
         """Return all samples of each domain of `index`, padded to the longest of all domains.
@@ -307,7 +313,15 @@ class DomainSet:
         within = torch.arange(self.longest, device=self.offsets.device)[None, :]
         rows = self.offsets[index][:, None] + torch.minimum(within, sizes - 1)
         weight = (within < sizes).to(self.z.dtype) / sizes
-        return DomainBatch(self.x[rows], self.y[rows], weight, index)
+        return self._batch(rows, weight, index)
+
+    def _batch(self, rows: Tensor, weight: Tensor, index: Tensor) -> DomainBatch:
+        """Return the samples at `rows`, carried to where the descriptors are."""
+        if not self.on_disk:
+            return DomainBatch(self.x[rows], self.y[rows], weight, index)
+        rows, device = rows.cpu(), self.z.device
+        x, y = self.x[rows].to(device, non_blocking=True), self.y[rows].to(device, non_blocking=True)
+        return DomainBatch(x, y, weight, index)
 
     @property
     def longest(self) -> int:

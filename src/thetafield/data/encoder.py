@@ -1,6 +1,6 @@
 """A table's columns by the part they play, and how each becomes numbers: learned once, remembered with the field."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from thetafield.data.columns import (
     encode_columns,
     fit_column,
 )
+from thetafield.data.table import as_arrow, is_table
 from thetafield.errors import DataError, closest
 
 
@@ -83,11 +84,6 @@ class TableEncoder:
         """The factor behind each descriptor coordinate."""
         return tuple(factor for column in self.descriptors for factor in column.factors)
 
-    @property
-    def plain_descriptors(self) -> bool:
-        """Whether every descriptor is a number, so that an array of them needs no encoding."""
-        return all(isinstance(column, NumberColumn) for column in self.descriptors)
-
     def inputs(self, table: pa.Table) -> np.ndarray:
         """Return the encoded inputs of a table's rows, shape (M, c)."""
         check_columns(table, [column.name for column in self.features])
@@ -99,6 +95,17 @@ class TableEncoder:
         for column in self.descriptors:
             check_complete(table, column.name)
         return encode_columns(table, self.descriptors)
+
+    def raw_descriptors(self, z: Any) -> Any:
+        """Return raw columns of a table, or one row of them as a dict, as numbers; an array of numbers as it is."""
+        if isinstance(z, Mapping):
+            z = {name: value if np.ndim(value) else [value] for name, value in z.items()}
+        if is_table(z):
+            return self.descriptor_rows(as_arrow(z))
+        if not all(isinstance(column, NumberColumn) for column in self.descriptors):
+            columns = ", ".join(column.name for column in self.descriptors)
+            raise DataError(f"Some descriptors are dates: give z as a table or a dict with the columns {columns}.")
+        return z
 
     def to_json(self) -> dict[str, Any]:
         """Return all that is remembered as plain JSON values."""

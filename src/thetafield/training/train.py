@@ -12,7 +12,7 @@ import torch
 
 from thetafield.data.descriptors import DescriptorScaler
 from thetafield.data.domains import DomainSet
-from thetafield.errors import OptionError
+from thetafield.errors import DataError, OptionError
 from thetafield.fields.direct import DirectModel
 from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine, Recipe
@@ -97,6 +97,11 @@ def train_field(
     method_class.check_needs(domains, ordered, where)
     place = pick_device(device)
     scaler = DescriptorScaler.fit(domains.z, domains.descriptors)
+    if domains.on_disk and (standardise or not domains.classification):
+        raise DataError(
+            "Domains on the disk are trained on as they are stored: store standardised inputs and class labels, or "
+            "load them with select first."
+        )
     inputs = Affine.fit(domains.x) if standardise else None
     outputs = None if domains.classification else Affine.fit(domains.y)
     scaled = replace(
@@ -151,7 +156,10 @@ def train_field(
             "seed": seed,
             "device": place.type,
             "torch": torch.__version__,
-            "training data": tensor_digest([scaled.x, scaled.y, scaled.z, scaled.offsets]),
+            # Samples on the disk are not read for their digest: descriptors and sizes stand for them.
+            "training data": tensor_digest(
+                [scaled.z, scaled.offsets] if scaled.on_disk else [scaled.x, scaled.y, scaled.z, scaled.offsets]
+            ),
         }
         keeper = Checkpoint(checkpoint, fingerprint, checkpoint_every)
     state = fit(learner, keeper, report)
