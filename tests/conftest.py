@@ -1,6 +1,7 @@
 """One thread per test process, so that two workers share two cores, and the same numbers everywhere."""
 
 import os
+import tempfile
 from pathlib import Path
 
 # Before torch is loaded, here and in every process the tests start: threads of two workers that wait for each other on
@@ -19,6 +20,8 @@ settings.load_profile("default")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 if "THETAFIELD_DATA" not in os.environ and SHARED.is_dir():
     os.environ["THETAFIELD_DATA"] = str(SHARED)
+# What is made from them is kept apart from the user's own cache.
+os.environ.setdefault("THETAFIELD_CACHE", str(Path(tempfile.gettempdir()) / "thetafield-test-cache"))
 
 
 @pytest.fixture

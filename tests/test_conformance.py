@@ -31,7 +31,7 @@ def test_dataset(name):
 
 @pytest.mark.parametrize("name", PREDICTORS.names())
 def test_predictor(name):
-    check_predictor(name)
+    check_predictor(name, {"convnet": (3, 16, 16), "temporal": (24, 3)}.get(name, (6,)))
 
 
 @pytest.mark.parametrize("gate", [True, False])

@@ -19,6 +19,7 @@ from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
 from thetafield.evaluation.selection import NAME as TUNING
 from thetafield.evaluation.selection import tune
+from thetafield.evaluation.skill import skill
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
 from thetafield.files import writable_folder, write_json
@@ -135,7 +136,8 @@ def run_trial(
 def _scored(trained: Trained, data: Dataset, seed: int) -> dict[str, Any]:
     """Return what a trained model is worth on the test domains."""
     started = time.perf_counter()
-    scores = evaluate(trained.model, DomainSet.concatenate(list(data.test.values())))
+    unseen = DomainSet.concatenate(list(data.test.values()))
+    scores = evaluate(trained.model, unseen)
     eval_seconds = time.perf_counter() - started
     bounds = np.cumsum([0, *(len(group) for group in data.test.values())])
     groups = {
@@ -150,6 +152,7 @@ def _scored(trained: Trained, data: Dataset, seed: int) -> dict[str, Any]:
         "worst_decile": scores.worst_decile,
         "per_domain": scores.per_domain.round(4).tolist(),
         "groups": groups,
+        "skill": skill(trained.model, unseen).record() if data.skill else None,
         "laws": None if laws is None else asdict(laws),
         "relevance": trained.model.relevance(),
         "train_seconds": trained.seconds,

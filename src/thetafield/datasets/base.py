@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from thetafield.data.domains import DomainSet
 from thetafield.options import checked
@@ -20,6 +20,7 @@ class Dataset:
         predictor: Registry name of the predictor that suits the inputs.
         predictor_options: Its options.
         ordered: Whether the only descriptor coordinate is an order such as time.
+        skill: Whether the efficiencies of hydrology are reported beside the mean absolute error.
         standardise: Whether inputs are still raw columns, to be standardised by the training rows.
     """
 
@@ -29,9 +30,11 @@ class Dataset:
     predictor: str = "mlp"
     predictor_options: Mapping[str, Any] = field(default_factory=dict)
     ordered: bool = False
+    skill: bool = False
     standardise: bool = False
 
 
+@runtime_checkable
 class Task(Protocol):
     """Something that can be trained on: a registered dataset under options, or a person's own table."""
 

@@ -36,6 +36,23 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class EitherFile(DataFile):
+    """A file that is published in two forms.
+
+    Args:
+        other: Where the other form lies under the data root; it is taken where it is there and the first is not.
+    """
+
+    other: str = ""
+
+    @property
+    def place(self) -> Path:
+        """Where it is looked for."""
+        first, other = data_root() / self.path, data_root() / self.other
+        return other if other.exists() and not first.exists() else first
+
+
+@dataclass(frozen=True)
 class State:
     """Whether a dataset's files are here.
 

@@ -1,12 +1,14 @@
 """Error of a model on domains it has not seen: micro, macro, worst decile, and each domain's own."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from thetafield.data.domains import DomainSet
+from thetafield.data.domains import DomainBatch, DomainSet
 from thetafield.fields.model import Model
 
 CELLS = 2**21  # samples scored at once
@@ -48,14 +50,19 @@ class Scores:
 
 
 @torch.no_grad()
-def evaluate(model: Model, domains: DomainSet) -> Scores:
-    """Score `model` on raw domains, a few hundred domains at a time."""
+def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Tensor]]:
+    """Yield all samples of a few hundred domains at a time, with the model's outputs (b, n, o) for them."""
     domains = domains.to(model.device)
     index = torch.arange(len(domains), device=model.device)
-    errors = []
     for part in index.split(max(1, CELLS // domains.longest)):
         batch = domains.padded(part)
-        outputs = model.domain_outputs(batch.x, domains.z[part])
+        yield batch, model.domain_outputs(batch.x, domains.z[part])
+
+
+def evaluate(model: Model, domains: DomainSet) -> Scores:
+    """Score `model` on raw domains."""
+    errors = []
+    for batch, outputs in answers(model, domains):
         wrong = (
             (outputs.argmax(-1) != batch.y).to(outputs)
             if domains.classification
