@@ -20,8 +20,7 @@ from thetafield.data.arrays import (
     in_domain_order,
     to_numpy,
 )
-from thetafield.data.encoder import TableEncoder, complete_column, with_places
-from thetafield.data.table import as_arrow
+from thetafield.data.encoder import TableEncoder, complete_column, read_frame
 from thetafield.errors import DataError
 
 
@@ -181,23 +180,10 @@ class DomainSet:
             like: Domains whose encoding and labels are taken over, instead of the roles of columns: nothing is learned
                 from these rows.
         """
-        for argument, columns in (("descriptors", descriptors), ("features", features)):
-            if isinstance(columns, str):
-                raise DataError(f"{argument} is a list of columns, but got one name: write {argument}=[{columns!r}].")
-        table = as_arrow(frame)
-        if like is None:
-            if target is None:
-                raise DataError("Name the column to predict: target=….")
-            if places is not None:
-                table = with_places(table, as_arrow(places), domain, descriptors)
-            encoder = TableEncoder.fit(table, target, domain, descriptors, features)
-        else:
-            if like.encoder is None:
-                raise DataError("like must be domains that were read from a table, but these have no encoder.")
-            encoder, classification = like.encoder, like.classification
-            if places is not None:
-                names = [column.name for column in encoder.descriptors]
-                table = with_places(table, as_arrow(places), encoder.domain, names)
+        if like is not None and like.encoder is None:
+            raise DataError("like must be domains that were read from a table, but these have no encoder.")
+        known = None if like is None else like.encoder
+        encoder, table = read_frame(frame, target, domain, descriptors, features, places, known)
         parts = cls.from_arrays(
             encoder.inputs(table),
             complete_column(table, encoder.target),
@@ -206,7 +192,7 @@ class DomainSet:
             descriptors=encoder.descriptor_names or None,
             factors=encoder.factors or None,
             features=encoder.feature_names,
-            classification=classification,
+            classification=classification if like is None else like.classification,
             classes=None if like is None else like.classes,
         )
         return replace(parts, encoder=encoder)

@@ -134,7 +134,33 @@ def _descriptor(name: str, column: pa.ChunkedArray) -> Column:
         raise DataError(f"Descriptor {name!r} is text: a descriptor is a number or a date. {error}") from None
 
 
-def with_places(table: pa.Table, places: pa.Table, domain: str | None, descriptors: Sequence[str]) -> pa.Table:
+def read_frame(
+    frame: Any,
+    target: str | None,
+    domain: str | None,
+    descriptors: Sequence[str],
+    features: Sequence[str] | None,
+    places: Any,
+    known: TableEncoder | None,
+) -> tuple[TableEncoder, pa.Table]:
+    """Return the encoder of a frame, fitted or known already, and the frame with all the columns that it reads."""
+    for argument, columns in (("descriptors", descriptors), ("features", features)):
+        if isinstance(columns, str):
+            raise DataError(f"{argument} is a list of columns, but got one name: write {argument}=[{columns!r}].")
+    table = as_arrow(frame)
+    if known is not None:
+        domain, descriptors = known.domain, [column.name for column in known.descriptors]
+    elif target is None:
+        raise DataError("Name the column to predict: target=….")
+    if places is not None:
+        table = _with_places(table, as_arrow(places), domain, descriptors)
+    if known is not None:
+        return known, table
+    assert target is not None
+    return TableEncoder.fit(table, target, domain, descriptors, features), table
+
+
+def _with_places(table: pa.Table, places: pa.Table, domain: str | None, descriptors: Sequence[str]) -> pa.Table:
     """Return the rows with the descriptors of their domain, from a table with one row per domain."""
     if domain is None:
         raise DataError("A table of places needs the column that names the domain in both tables: domain=….")
