@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch, DomainSet
 from thetafield.fields.model import Model
 
-CELLS = 2**21  # samples scored at once
+CELLS = 2**22  # numbers of the inputs scored at once
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Ten
     """Yield all samples of a few hundred domains at a time, with the model's outputs (b, n, o) for them."""
     domains = domains.to(model.device)
     index = torch.arange(len(domains), device=model.device)
-    for part in index.split(max(1, CELLS // domains.longest)):
+    for part in index.split(max(1, CELLS // (domains.longest * prod(domains.x.shape[1:])))):
         batch = domains.padded(part)
         yield batch, model.domain_outputs(batch.x, domains.z[part])
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from thetafield.fields.recipe import Affine, Recipe
 from thetafield.geometry.trust import Trust
 from thetafield.predictors.base import Predictor
 
-CELLS = 2**20  # samples answered at once
+CELLS = 2**22  # numbers of the inputs answered at once
 THETAS = 2**25  # parameters of their heads held at once
 
 
@@ -125,7 +126,9 @@ class FieldModel(Model):
             raise DataError(f"There are {len(x)} rows of inputs but {len(z)} descriptors: give one z per row.")
         distinct, group = torch.unique(z, dim=0, return_inverse=True) if z.shape[1] else (z[:1], torch.zeros(len(z)))
         answers = x.new_empty(len(x), self.recipe.num_outputs, dtype=torch.float64, device=self.device)
-        for groups, rows in _rectangles(group.long(), len(distinct), THETAS // self.field.theta_dim):
+        for groups, rows in _rectangles(
+            group.long(), len(distinct), THETAS // self.field.theta_dim, max(1, CELLS // prod(x.shape[1:]))
+        ):
             theta = self.theta(distinct[groups]).double()
             part = x[rows].to(self.device)
             part = part.double() if self.inputs is None else self.inputs(part.double())
@@ -186,7 +189,7 @@ class ModelAt(nn.Module):
         return answer[:, 0] if self.squeeze else answer
 
 
-def _rectangles(group: Tensor, num_groups: int, most_groups: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _rectangles(group: Tensor, num_groups: int, most_groups: int, cells: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield (groups (b,), rows (b, n)) that cover all rows, groups of like size together; padding repeats a row."""
     group = group.cpu()
     sizes = torch.bincount(group, minlength=num_groups)
@@ -198,11 +201,11 @@ def _rectangles(group: Tensor, num_groups: int, most_groups: int) -> Iterator[tu
         # Groups come in rising size: grow the rectangle while it holds less than half padding and fits the budget.
         smallest = int(sizes[by_size[position]])
         limit = torch.searchsorted(sizes[by_size], 2 * smallest, right=True)
-        count = min(int(limit) - position, max(1, min(CELLS // (2 * smallest), most_groups)))
+        count = min(int(limit) - position, max(1, min(cells // (2 * smallest), most_groups)))
         groups = by_size[position : position + count]
         longest = sizes[groups].max()
         within = torch.minimum(torch.arange(int(longest))[None], sizes[groups][:, None] - 1)
         rows = order[starts[groups][:, None] + within]
-        for part in rows.split(max(1, CELLS // count), dim=1):  # one group alone may be longer than the budget
+        for part in rows.split(max(1, cells // count), dim=1):  # one group alone may be longer than the budget
             yield groups, part
         position += count
