@@ -48,4 +48,4 @@ class VREx(PenalisedMethod):
 
     def penalty(self, outputs: Outputs, risks: Risks, batch: DomainBatch) -> Tensor:
         """Return the population variance of the risks."""
-        return (risks - risks.mean()).square().mean()
+        return risks.var(correction=0)

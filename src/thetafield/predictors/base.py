@@ -123,8 +123,13 @@ class Predictor(nn.Module):
         template = self.template
         if not isinstance(template, nn.Sequential):
             return functional_call(template, dict(parameters), (inputs,))
+        fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
         for name, layer in template.named_children():
-            if type(layer) is nn.Linear:
+            if type(layer) is nn.ReLU and fresh:
+                inputs = inputs.relu_()
+                continue
+            fresh = type(layer) is nn.Linear
+            if fresh:
                 inputs = nn.functional.linear(inputs, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
             else:
                 own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
