@@ -88,6 +88,7 @@ def test_what_cannot_be_held_out(moons, timed):
         domain_folds(moons, 1, kind="time")
     with pytest.raises(OptionError, match="one of random, blocked, edge, time, but got 'hull'"):
         domain_folds(moons, 1, kind="hull")
+    assert [len(part) for part in domain_folds(moons.select([0, 1]), 1, kind="blocked")[0]] == [1, 1]
     bare = DomainSet.from_arrays(np.zeros((4, 1)), np.arange(4) % 2, domain=[0, 0, 1, 1])
     with pytest.raises(DataError, match="blocked folds need descriptors"):
         domain_folds(bare, 2, kind="blocked")

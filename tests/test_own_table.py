@@ -233,13 +233,13 @@ def test_files_of_every_kind(tmp_path):
     ("words", "sentence"),
     [
         (
-            ["nowhere.csv", "erm", "--target", "wet"],
+            ["nowhere.csv", "erm", "--target", "wet", "--domain", "s"],
             "There is no file nowhere.csv; valid names: broken.parquet, my.csv.",
         ),
         (["my.csv", "erm"], "Say which column of my.csv to predict: --target COLUMN"),
         (["my.csv", "erm", "--target", "wett", "--domain", "station"], "no column 'wett'; did you mean 'wet'?"),
-        (["my.csv", "erm", "--target", "wet"], "Name the column that says which domain a row belongs to"),
-        (["broken.parquet", "erm", "--target", "wet"], "broken.parquet cannot be read as parquet"),
+        (["my.csv", "erm", "--target", "wet"], "Say which column of my.csv names a row's domain (--domain)"),
+        (["broken.parquet", "erm", "--target", "wet", "--domain", "s"], "broken.parquet cannot be read as parquet"),
         (["two-moons", "erm", "--target", "wet"], "--target is for a table of your own"),
         (
             ["my.csv", "erm", "--target", "wet", "--domain", "station", "--holdout", "hull"],

@@ -10,7 +10,7 @@ import torch
 from thetafield.bench import run_trial
 from thetafield.data.folds import domain_folds
 from thetafield.datasets import DATASETS, Dataset
-from thetafield.errors import FormatError, OptionError, ThetafieldError
+from thetafield.errors import DivergenceError, FormatError, OptionError, ThetafieldError
 from thetafield.evaluation import evaluate, tune
 from thetafield.methods import METHODS
 from thetafield.methods.space import Choice, Range, draw_settings
@@ -98,6 +98,14 @@ def test_a_failed_draw_is_recorded_and_lost(moons):
     assert [draw.failure for draw in selection.draws] == [None, "Training diverged.", "Training diverged."]
     assert [draw.score is None for draw in selection.draws] == [False, True, True]
 
+    def out_of_memory(part, options, report):
+        if options["lr"] != 1e-3:
+            raise RuntimeError("out of memory")
+        return trainer(**FEW)(part, options, report)
+
+    selection = tune(moons(0).train, "erm", out_of_memory, draws=1, seed=0, fixed={})
+    assert selection.draws[1].failure == "RuntimeError: out of memory" and selection.best == 0
+
     def never(part, options, report):
         raise ThetafieldError("No.")
 
@@ -127,8 +135,12 @@ def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):
     assert len(calls) == 3 + 2  # two draws were kept
     whole = again(None)
     assert [draw.score for draw in stopped.draws] == [draw.score for draw in whole.draws]
+    for changed in ({"seed": 2}, {"where": {"dataset": "other"}}, {"folds": 2}, {"kind": "edge"}):
+        with pytest.raises(FormatError, match="belongs to another run"):
+            again(tmp_path, **changed)
+    other = replace(domains, x=domains.x + 1)
     with pytest.raises(FormatError, match="belongs to another run"):
-        again(tmp_path, seed=2)
+        tune(other, "erm", train, folder=tmp_path, draws=3, seed=1, fixed={})
     (tmp_path / "tuning.json").write_text("{")
     with pytest.raises(FormatError, match="is damaged: delete it to tune again"):
         again(tmp_path)
@@ -171,6 +183,21 @@ def test_test_domains_decide_nothing(moons, tmp_path, monkeypatch):
         for result in results
     ]
     assert tunings[0] == tunings[1] and results[0]["score"] != results[1]["score"]
+
+
+def test_domains_that_are_dates_are_recorded(moons):
+    days = np.array([f"2020-01-0{i + 1}" for i in range(9)], dtype="datetime64[D]").astype(object)
+    domains = replace(moons(0).train, ids=days)
+    selection = tune(domains, "erm", trainer(**FEW), draws=1, seed=0, fixed={})
+    assert selection.record()["held_out"][0][0].startswith("2020-01-")
+
+
+def test_answers_that_are_not_finite_are_no_score(moons):
+    model = train_field(moons(0).train, "erm", seed=0, options=FEW, device="cpu").model
+    with torch.no_grad():
+        model.field.theta.fill_(float("nan"))
+    with pytest.raises(DivergenceError, match="erm has no finite answer for domain 0"):
+        evaluate(model, moons(0).train)
 
 
 @pytest.mark.parametrize("name", METHODS.names())

@@ -83,6 +83,15 @@ def test_a_class_that_no_training_sample_has_is_never_answered():
     assert got.shape[1] == 3 and (got.argmax(1) < 2).all() and torch.isfinite(got).all()
 
 
+def test_a_single_class_in_training_is_always_answered():
+    problem = toy_problem()
+    domains = problem.domains
+    domains = type(domains)(**{**vars(domains), "y": torch.ones_like(domains.y)})
+    problem = type(problem)(domains, problem.predictor, problem.loss, problem.seed)
+    got = make_learner("trees", problem).learn(lambda done, total: None)(domains.x, torch.zeros(len(domains.x), 2))
+    assert got.shape[1] == 2 and (got.argmax(1) == 1).all()
+
+
 def test_a_trial_of_trees(tmp_path):
     options = {"num_train": 6, "num_test": 3}
     result = run_trial(

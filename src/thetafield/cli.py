@@ -115,8 +115,9 @@ def train(
         bool | None, typer.Option("--classification/--regression", help="Own table: labels or numbers; inferred.")
     ] = None,
     holdout: Annotated[
-        str, typer.Option(metavar="KIND", help="Own table: domains held out: random, blocked, edge or time.")
-    ] = "random",
+        str | None,
+        typer.Option(metavar="KIND", help="Own table: domains held out: random (the default), blocked, edge or time."),
+    ] = None,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the trial; out/DATASET-METHOD-SEED by default.")] = None,
     assignments: Annotated[
@@ -190,14 +191,22 @@ def _task(
     features: str | None,
     places: Path | None,
     classification: bool | None,
-    holdout: str,
+    holdout: str | None,
 ) -> "str | OwnTable":
     """Return the name of a registered dataset, or a person's own table."""
     from thetafield.data.table import is_table_file
     from thetafield.datasets.own_table import OwnTable
     from thetafield.errors import OptionError
 
-    roles = {"--target": target, "--domain": domain, "--descriptors": descriptors, "--features": features}
+    roles = {
+        "--target": target,
+        "--domain": domain,
+        "--descriptors": descriptors,
+        "--features": features,
+        "--places": places,
+        "--classification/--regression": classification,
+        "--holdout": holdout,
+    }
     if not is_table_file(dataset):
         given = [option for option, value in roles.items() if value is not None]
         if given:
@@ -205,6 +214,8 @@ def _task(
         return dataset
     if target is None:
         raise OptionError(f"Say which column of {dataset} to predict: --target COLUMN.")
+    if domain is None and descriptors is None:
+        raise OptionError(f"Say which column of {dataset} names a row's domain (--domain), or --descriptors A,B.")
     return OwnTable(
         path=dataset,
         target=target,
@@ -213,7 +224,7 @@ def _task(
         features=_names(features),
         places=None if places is None else str(places),
         classification=classification,
-        holdout=holdout,
+        holdout=holdout or "random",
     )
 
 

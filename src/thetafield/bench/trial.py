@@ -14,7 +14,7 @@ import torch
 from thetafield import __version__
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset, Registered, Task
-from thetafield.errors import FormatError
+from thetafield.errors import FormatError, OptionError
 from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
 from thetafield.evaluation.selection import NAME as TUNING
@@ -66,6 +66,8 @@ def run_trial(
         report: Called after every epoch.
     """
     out = Path(out)
+    if not isinstance(dataset, str) and dataset_options:
+        raise OptionError("Options of a dataset (--data-set) are for registered datasets, not for a table of your own.")
     task = Registered(dataset, dataset_options or {}) if isinstance(dataset, str) else dataset
     full = checked(METHODS[method], options or {}, method)
     fixed = {name: full[name] for name in options or {}}
@@ -113,21 +115,24 @@ def run_trial(
             seed=seed,
             fixed=fixed,
             folds=tune_folds,
-            ordered=data.ordered,
+            kind=data.folds,
+            where=settings["dataset_options"]
+            | {"dataset": task.name, "device": place.type, "torch": torch.__version__},
             folder=out,
             report=report,
         )
         full = full | selection.options
     trained = train(data.train, full, report, out)
+    # Before the scores: a model that has no answer somewhere is worth looking at.
+    if isinstance(trained.model, FieldModel):
+        save_model(trained.model, out / "field")
+    write_json(out / "history.json", trained.history)
     result = settings | {"options": _plain(full)} | _scored(trained, data, seed)
     result |= {
         "tuning": None if selection is None else selection.record(),
         "device": device_name(place),
         "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
-    if isinstance(trained.model, FieldModel):
-        save_model(trained.model, out / "field")
-    write_json(out / "history.json", trained.history)
     write_json(out / "result.json", result)
     (out / CHECKPOINT).unlink(missing_ok=True)
     return result

@@ -288,7 +288,7 @@ class DomainSet:
         within = (uniform * sizes[:, None]).long().clamp_(max=sizes[:, None] - 1)
         rows = self.offsets[index][:, None] + within
         weight = torch.full_like(uniform, 1 / num_samples, dtype=self.z.dtype)
-        return self._batch(rows, weight, index)
+        return self.take(rows, weight, index)
 
     def padded(self, index: Tensor) -> DomainBatch:
         """Return all samples of each domain of `index`, padded to the longest of all domains.
@@ -299,10 +299,10 @@ class DomainSet:
         within = torch.arange(self.longest, device=self.offsets.device)[None, :]
         rows = self.offsets[index][:, None] + torch.minimum(within, sizes - 1)
         weight = (within < sizes).to(self.z.dtype) / sizes
-        return self._batch(rows, weight, index)
+        return self.take(rows, weight, index)
 
-    def _batch(self, rows: Tensor, weight: Tensor, index: Tensor) -> DomainBatch:
-        """Return the samples at `rows`, carried to where the descriptors are."""
+    def take(self, rows: Tensor, weight: Tensor, index: Tensor) -> DomainBatch:
+        """Return the samples at `rows`, shape (b, n), carried to where the descriptors are."""
         if not self.on_disk:
             return DomainBatch(self.x[rows], self.y[rows], weight, index)
         rows, device = rows.cpu(), self.z.device

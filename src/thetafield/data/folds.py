@@ -51,7 +51,7 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     if kind == "time":
         return _forward(np.argsort(z[:, 0], kind="stable"), count, quarter)
     if kind == "blocked":
-        parts = _regions(_scaled(z), np.arange(size), max(count, 4) if count == 1 else count)
+        parts = _regions(_scaled(z), np.arange(size), min(4, size) if count == 1 else count)
         return [_fold(size, held) for held in parts[:count]]
     order = numpy_stream(seed, "held out").permutation(size)
     return [_fold(size, held) for held in ([order[-quarter:]] if count == 1 else np.array_split(order, count))]

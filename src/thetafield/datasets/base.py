@@ -22,6 +22,7 @@ class Dataset:
         ordered: Whether the only descriptor coordinate is an order such as time.
         skill: Whether the efficiencies of hydrology are reported beside the mean absolute error.
         standardise: Whether inputs are still raw columns, to be standardised by the training rows.
+        holdout: The kind of folds that the test domains are, where they are one.
     """
 
     name: str
@@ -32,6 +33,12 @@ class Dataset:
     ordered: bool = False
     skill: bool = False
     standardise: bool = False
+    holdout: str | None = None
+
+    @property
+    def folds(self) -> str:
+        """Which training domains are held out for selection: like the test domains, as far as that is known."""
+        return self.holdout or ("time" if self.ordered else "random")
 
 
 @runtime_checkable

@@ -70,6 +70,7 @@ class OwnTable:
             test={self.holdout: test},
             ordered=train.z.shape[1] == 1,  # one number is an order, if a method asks for one
             standardise=True,
+            holdout=self.holdout,
         )
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainBatch, DomainSet
+from thetafield.errors import DivergenceError
 from thetafield.fields.model import Model
 
 CELLS = 2**22  # numbers of the inputs scored at once
@@ -57,7 +59,16 @@ def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Ten
     index = torch.arange(len(domains), device=model.device)
     for part in index.split(max(1, CELLS // (domains.longest * prod(domains.x.shape[1:])))):
         batch = domains.padded(part)
-        yield batch, model.domain_outputs(batch.x, domains.z[part])
+        outputs = model.domain_outputs(batch.x, domains.z[part])
+        finite = torch.isfinite(outputs).flatten(1).all(1)
+        if not bool(finite.all()):
+            domain = int(part[int((~finite).int().argmax())])
+            z = ", ".join(f"{value:g}" for value in domains.z[domain].tolist())
+            raise DivergenceError(
+                f"{model.recipe.method} has no finite answer for domain {shown(domains.ids[domain])} (z = {z}), which "
+                f"lies too far from the training domains ({int((~finite).sum())} such domains)."
+            )
+        yield batch, outputs
 
 
 def evaluate(model: Model, domains: DomainSet) -> Scores:

@@ -11,6 +11,7 @@ from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds
 from thetafield.errors import FormatError, OptionError, ThetafieldError
 from thetafield.evaluation.scores import evaluate
+from thetafield.fields.storage import tensor_digest
 from thetafield.files import write_json
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
@@ -77,7 +78,8 @@ def tune(
     seed: int,
     fixed: Mapping[str, Any],
     folds: int = 1,
-    ordered: bool = False,
+    kind: str = "random",
+    where: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     report: Report | None = None,
 ) -> Selection:
@@ -91,7 +93,8 @@ def tune(
         seed: Root seed of the draws and of the held-out domains.
         fixed: Options that are not drawn.
         folds: How many times domains are held out; a setting's score is the mean.
-        ordered: Whether the only descriptor is an order: then the latest domains are held out.
+        kind: Which domains are held out: "random", "blocked", "edge" or "time".
+        where: What else determines the scores (dataset, predictor, device), so that draws of another run are refused.
         folder: Where every draw is recorded once it is done; draws that are recorded there are not repeated.
         report: Called after every epoch.
 
@@ -101,10 +104,20 @@ def tune(
     entry = METHODS[method]
     if not set(entry.space) - set(fixed):
         raise OptionError(f"{entry.title} has nothing left to tune: set fewer options, or leave out the tuning.")
-    kind = "time" if ordered else "random"
     parts = [tuple(map(domains.select, fold)) for fold in domain_folds(domains, folds, seed, kind)]
     settings = [{}] + [draw_settings(entry.space, numpy_stream(seed, "tune", n), fixed) for n in range(draws)]
-    identity = {"method": method, "seed": seed, "fixed": dict(fixed), "folds": folds, "settings": settings}
+    held_out = [[_plain(name) for name in held.ids.tolist()] for _, held in parts]
+    identity = {
+        "method": method,
+        "seed": seed,
+        "fixed": dict(fixed),
+        "settings": settings,
+        "held out": held_out,
+        "where": dict(where or {}),
+        "training data": tensor_digest(
+            [domains.z, domains.offsets] if domains.on_disk else [domains.x, domains.y, domains.z, domains.offsets]
+        ),
+    }
     done = _recorded(folder, identity)
     metric = "error" if domains.classification else "mae"
     for number in range(len(done), len(settings)):
@@ -119,8 +132,9 @@ def tune(
                 )
                 scores.append(evaluate(train(kept, options, tell).model, held).score)
             score = sum(scores) / len(scores)
-        except ThetafieldError as error:  # a setting that diverges or does not fit is a draw like any other, and lost
-            failure = str(error)
+        # A setting that diverges, does not fit or needs too much memory is a draw like any other, and lost.
+        except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
+            failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
         done.append(Draw(settings[number], score, time.perf_counter() - started, failure))
         if folder is not None:
             write_json(folder / NAME, {"identity": identity, "draws": [asdict(draw) for draw in done]})
@@ -130,7 +144,7 @@ def tune(
     return Selection(
         metric=metric,
         space={name: str(part) for name, part in entry.space.items() if name not in fixed},
-        held_out=[held.ids.tolist() for _, held in parts],
+        held_out=held_out,
         draws=done,
         best=errors.index(min(errors)),
     )
@@ -150,6 +164,11 @@ def _recorded(folder: Path | None, identity: dict[str, Any]) -> list[Draw]:
     if not same:
         raise FormatError(f"{path} belongs to another run: use the same settings, or choose another folder.")
     return [replace(draw, options=setting) for draw, setting in zip(draws, identity["settings"], strict=False)]
+
+
+def _plain(name: Any) -> Any:
+    """Return a domain's id as JSON can hold it."""
+    return name if isinstance(name, str | int | float | bool) else str(name)
 
 
 def _words(number: int, draws: int, fold: int, folds: int) -> str:

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from thetafield.errors import DivergenceError
+
 LARGEST_STEP = 4.0  # beyond this norm a step's terms cancel and cost digits
 LARGEST_NORM = 2048.0  # beyond this exp overflows unless A is close to a rotation, and only costs time
 
@@ -31,7 +33,7 @@ class TaylorPlan:
     def for_norm(cls, bound: float, dtype: torch.dtype) -> "TaylorPlan":
         """Return the cheapest plan whose remainder is below half a unit in the last place for ‖tA‖ ≤ `bound`."""
         if not math.isfinite(bound):
-            raise OverflowError(f"The generators' norm is {bound}: the exponential does not exist in floating point.")
+            raise DivergenceError(f"The generators' norm is {bound}: the exponential does not exist in floating point.")
         bound = min(bound, LARGEST_NORM)
         least = max(1, math.ceil(bound / LARGEST_STEP))
         plans = [cls(steps, _terms(bound / steps, torch.finfo(dtype).eps)) for steps in (least, least + 1)]
@@ -93,7 +95,10 @@ def expm_action(
         True
     """
     if plan is None:
-        plan = TaylorPlan.for_norm(float(norm_bound(generators.detach(), scale.detach())), vectors.dtype)
+        bound = float(norm_bound(generators.detach(), scale.detach()))
+        if LARGEST_NORM < bound < math.inf:  # said aloud, instead of a series that was cut off
+            return torch.full_like(vectors, math.nan)
+        plan = TaylorPlan.for_norm(bound, vectors.dtype)
     batch = vectors.shape[:-2]
     matrix = generators.reshape(-1, *generators.shape[-2:])
     value = vectors.reshape(-1, *vectors.shape[-2:])

@@ -11,6 +11,8 @@ from thetafield.geometry.expm import TaylorPlan, expm_action, norm_bound
 from thetafield.predictors.perceptron import perceptron
 from thetafield.typing import Latents, Times, TransportedLatents
 
+MOST_STEPS = 10_000
+
 
 class Flow(nn.Module, ABC):
     """Carries latents to several times at once."""
@@ -72,8 +74,8 @@ class LinearFlow(Flow):
 class NeuralFlow(Flow):
     """de/dt = k(e) with k a perceptron of one hidden layer, by Runge-Kutta of fourth order with a fixed step.
 
-    Every interval between two times takes the same number of steps, that of the longest one, so that all latents move
-    together.
+    Every interval between two times takes as many steps as it needs; those that are done wait for the longest one, so
+    that all latents move together and none depends on another.
 
     Args:
         latent_dim: m.
@@ -88,24 +90,28 @@ class NeuralFlow(Flow):
         self.num_steps: int | None = None
 
     def calibrate(self, times: Times) -> None:
-        """Take as many steps as the longest interval of these times needs."""
-        self.num_steps = self._count(times)
+        """Loop as often as the longest interval of these times needs."""
+        self.num_steps = int(self._counts(_gaps(times)).max())
 
-    def _count(self, times: Tensor) -> int:
-        gaps = torch.diff(times, dim=1, prepend=torch.zeros_like(times[:, :1]))
-        return max(1, math.ceil(float(gaps.abs().max()) / self.step - 1e-6)) if gaps.numel() else 1
+    def _counts(self, gaps: Tensor) -> Tensor:
+        """Return the number of steps of each interval."""
+        return (gaps.abs() / self.step - 1e-6).ceil().clamp(min=1)
 
     def forward(self, latent: Latents, times: Times) -> TransportedLatents:
         """Return the solution at each time; the loop runs over time only."""
-        count = self.num_steps if self.training and self.num_steps else self._count(times)
-        gaps = torch.diff(times, dim=1, prepend=torch.zeros_like(times[:, :1]))
+        if not times.numel():
+            return latent.new_zeros(*times.shape, latent.shape[1])
+        gaps = _gaps(times)
+        counts = self._counts(gaps)
+        longest = self.num_steps if self.training and self.num_steps else int(counts.max())
+        if longest > MOST_STEPS:  # hours of work for an answer that nobody should believe
+            return latent.new_full((*times.shape, latent.shape[1]), math.nan)
         value, path = latent, []
-        for gap in gaps.split(1, dim=1):
-            step = gap / count
-            for _ in range(count):
-                value = self._advance(value, step)
+        for gap, count in zip(gaps.split(1, dim=1), counts.split(1, dim=1), strict=True):
+            for number in range(longest):
+                value = self._advance(value, torch.where(number < count, gap / count, 0.0))
             path.append(value)
-        return torch.stack(path, 1) if path else latent.new_zeros(len(latent), 0, latent.shape[1])
+        return torch.stack(path, 1)
 
     def _advance(self, value: Tensor, step: Tensor) -> Tensor:
         first = self.net(value)
@@ -113,6 +119,11 @@ class NeuralFlow(Flow):
         third = self.net(value + step / 2 * second)
         fourth = self.net(value + step * third)
         return value + step / 6 * (first + 2 * second + 2 * third + fourth)
+
+
+def _gaps(times: Tensor) -> Tensor:
+    """Return the time from each entry to the next, the first one from zero."""
+    return torch.diff(times, dim=1, prepend=torch.zeros_like(times[:, :1]))
 
 
 def make_flow(dynamics: str, latent_dim: int, hidden: int) -> Flow:

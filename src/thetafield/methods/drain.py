@@ -80,6 +80,7 @@ class DRAIN(Method):
         self.epochs, self.batch = epochs or default, batch
         self.lr, self.weight_decay = lr, weight_decay
         self.order = torch.argsort(z[:, 0], stable=True).tolist()
+        self.sizes = problem.domains.sizes[self.order].tolist()
         self.cell = nn.LSTMCell(latent_dim, latent_dim)
         self.beginning = nn.ModuleList(nn.Sequential(nn.Linear(latent_dim, latent_dim), nn.Tanh()) for _ in range(3))
         self.encoder = perceptron([self.predictor.dim, hidden, latent_dim])
@@ -118,14 +119,7 @@ class DRAIN(Method):
         for step, within in enumerate(shuffled.split(self.batch)):
             rows = (domains.offsets[index] + within)[None]
             weight = torch.full((1, len(within)), 1 / len(within), dtype=domains.z.dtype, device=domains.z.device)
-            samples = DomainBatch(domains.x[rows], domains.y[rows], weight, index)
-            yield TimedBatch(samples, place, first=epoch == 0 and step == 0)
-
-    @property
-    def sizes(self) -> list[int]:
-        """Number of samples of each domain in order of time."""
-        sizes = self.problem.domains.sizes.tolist()
-        return [sizes[domain] for domain in self.order]
+            yield TimedBatch(domains.take(rows, weight, index), place, first=epoch == 0 and step == 0)
 
     def phases(self) -> list[Phase]:
         """Return the one phase through all domains in order."""

@@ -1,5 +1,7 @@
 """TKNets: class prototypes that a Koopman operator carries from one domain to the next."""
 
+from math import prod
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,8 @@ from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Probl
 from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.lift import Measurement, lifted
+
+CELLS = 2**22  # numbers of the inputs held at once
 
 
 @METHODS.register("tknets")
@@ -64,7 +68,12 @@ class TKNets(Method):
     def check_classes(self) -> None:
         """Refuse data in which no prototype, or no pair, could ever be made."""
         domains = self.problem.domains
-        present = _members(domains.padded(self.order), domains.num_outputs).sum(1) > 0
+        classes = domains.num_outputs
+        owner = torch.arange(len(domains), device=domains.y.device).repeat_interleave(
+            domains.sizes.to(domains.y.device)
+        )
+        counts = torch.bincount(owner * classes + domains.y, minlength=len(domains) * classes).view(-1, classes)
+        present = counts[self.order.to(counts.device)] > 0
         absent = (~present.any(0)).nonzero().flatten().tolist()
         if absent and domains.classes is not None:
             names = ", ".join(str(domains.classes[k]) for k in absent)
@@ -105,8 +114,11 @@ class TKNets(Method):
     @torch.no_grad()
     def prototypes(self) -> Tensor:
         """Return the prototypes of every domain in order of time, from all its samples, shape (N, K, m)."""
-        batch = self.problem.domains.padded(self.order)
-        means, count = self.carried(self.features(batch.x), _members(batch, self.problem.domains.num_outputs))
+        domains, parts = self.problem.domains, []
+        for some in self.order.split(max(1, CELLS // (domains.longest * prod(domains.x.shape[1:])))):
+            batch = domains.padded(some)
+            parts.append(self.carried(self.features(batch.x), _members(batch, domains.num_outputs)))
+        means, count = (torch.cat(part) for part in zip(*parts, strict=True))
         present = count > 0
         # The latest domain that has the class; where none has yet, the first that will.
         place = torch.arange(len(present), device=present.device)[:, None].expand_as(present)

@@ -37,7 +37,10 @@ class TreeAnswers(Answers):
             return torch.from_numpy(np.stack([booster.predict(table) for booster in self.boosters], 1))
         # A class that no training sample has is as good as impossible.
         answer = torch.full((len(table), self.num_outputs), 1e-12, dtype=torch.float64)
-        answer[:, first.classes_] = torch.from_numpy(first.predict_proba(table)).clamp(min=1e-12)
+        if len(first.classes_) == 1:  # nothing to tell apart
+            answer[:, first.classes_] = 1.0
+        else:
+            answer[:, first.classes_] = torch.from_numpy(first.predict_proba(table)).clamp(min=1e-12)
         return answer.log()
 
 

@@ -13,7 +13,7 @@ from thetafield.datasets.root import data_root
 from thetafield.datasets.source import source_of, state_of
 from thetafield.errors import OptionError
 
-COLOURS = {"present": "green", "made": "green", "absent": "yellow", "damaged": "red"}
+COLOURS = {"made": "green", "present": "green", "absent": "yellow", "damaged": "red"}
 
 
 def holdings() -> list[dict[str, Any]]:
@@ -39,12 +39,13 @@ def print_holdings(entries: list[dict[str, Any]]) -> None:
     """Print a line for each dataset, and for absent ones what to download, from where, how large, which licence."""
     console = Console(highlight=False)
     console.print(f"Data root: {data_root()} (THETAFIELD_DATA or --data-dir)", soft_wrap=True)
-    for entry in entries:
+    for entry in sorted(entries, key=lambda entry: list(COLOURS).index(entry["state"])):
         colour = COLOURS[entry["state"]]
         console.print(f"[{colour}]{entry['state']:<8}[/] [bold]{entry['name']}[/]")
         if entry["state"] in ("absent", "damaged"):
             size = f", {entry['bytes'] / 1e6:,.0f} MB" if entry["bytes"] else ""
-            lines = [entry["detail"], f"{entry['origin']}{size}; licence: {entry['licence']}.", entry["note"]]
+            found = entry["detail"] if entry["state"] == "damaged" else f"Expected: {', '.join(entry['files'])}."
+            lines = [found, f"From {entry['origin']}{size}; licence: {entry['licence']}.", entry["note"]]
             for line in filter(None, lines):
                 console.print(Padding(escape(line), (0, 0, 0, 9)), style="dim")
 

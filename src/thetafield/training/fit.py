@@ -132,12 +132,10 @@ class _Loop:
                 judged = loss if phase.judge is None else self._judged(phase.judge)
                 if state.best_loss is None or judged < state.best_loss:
                     state.best_loss = judged
-                    state.best = {str(i): p.detach().clone() for i, p in enumerate(phase.parameters)}
+                    state.best = {name: t.detach().clone() for name, t in self.method.state_dict().items()}
             self._after_epoch(phase, optimisers, loss)
         if phase.keep == "best":
-            with torch.no_grad():
-                for i, parameter in enumerate(phase.parameters):
-                    parameter.copy_(state.best[str(i)])
+            self.method.load_state_dict(state.best)  # buffers too: running statistics belong to their parameters
             state.best = {}
 
     @torch.no_grad()
