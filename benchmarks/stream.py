@@ -102,9 +102,7 @@ def main() -> None:
     }
     print(f"{size / 1e9:.1f} GB stored in {store_seconds:.0f} s, opened in {open_seconds * 1e3:.0f} ms")
     print(f"{1 / on_disk:.0f} draws/s from the disk, {1 / in_memory:.0f} from memory")
-    print(
-        f"own memory {before['own']:.0f} MB before and {after['own']:.0f} MB after drawing; {after['mapped']:.0f} MB mapped"
-    )
+    print(f"memory before drawing {before}, after {after} (MB)")
     if arguments.out:
         write_json(arguments.out, content)
 
