@@ -215,6 +215,16 @@ def test_held_out_domains_teach_the_encoder_nothing(tmp_path):
     )
 
 
+def test_a_label_that_only_held_out_domains_have(tmp_path):
+    table = frame()
+    table.loc[table.station == "s11", "wet"] = "flood"
+    table.to_parquet(tmp_path / "my.parquet")
+    task = OwnTable(str(tmp_path / "my.parquet"), "wet", "station", ("lat",), ("wind", "soil"), holdout="time")
+    data = task.build(0)
+    assert data.train.classes.tolist() == data.test["time"].classes.tolist() == ["flood", "no", "yes"]
+    assert 0 not in data.train.y and 0 in data.test["time"].y
+
+
 def test_files_of_every_kind(tmp_path):
     table = pa.Table.from_pandas(frame(), preserve_index=False)
     parquet.write_table(table, tmp_path / "a.parquet")

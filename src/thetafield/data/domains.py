@@ -161,6 +161,7 @@ class DomainSet:
         features: Sequence[str] | None = None,
         places: Any = None,
         classification: bool | None = None,
+        classes: np.ndarray | None = None,
         like: "DomainSet | None" = None,
     ) -> "DomainSet":
         """Read a table of any make (pandas, polars, Arrow, DuckDB, a dict of columns).
@@ -177,6 +178,7 @@ class DomainSet:
             features: Input columns; all remaining ones by default.
             places: A second table with one row per domain that holds the descriptors, beside the domain's column.
             classification: Whether the target holds labels; inferred where it is not said.
+            classes: All labels that may occur, where these rows do not hold all of them.
             like: Domains whose encoding and labels are taken over, instead of the roles of columns: nothing is learned
                 from these rows.
         """
@@ -193,7 +195,7 @@ class DomainSet:
             factors=encoder.factors or None,
             features=encoder.feature_names,
             classification=classification if like is None else like.classification,
-            classes=None if like is None else like.classes,
+            classes=classes if like is None else like.classes,
         )
         return replace(parts, encoder=encoder)
 

@@ -61,7 +61,9 @@ class OwnTable:
         [(kept, _)] = domain_folds(whole, 1, seed, self.holdout)
         # Encoded anew from the rows of the kept domains alone: what was learned above has seen the others.
         rows = _rows_of(whole, table, kept)
-        train = DomainSet.from_frame(table.filter(rows), **roles, classification=whole.classification)
+        train = DomainSet.from_frame(
+            table.filter(rows), **roles, classification=whole.classification, classes=whole.classes
+        )
         places = roles["places"]
         test = DomainSet.from_frame(table.filter(~rows), like=train, places=places)
         return Dataset(
