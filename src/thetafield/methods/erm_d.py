@@ -1,16 +1,14 @@
 """ERM-D: one model that also reads the descriptor."""
 
-from torch import Tensor
-
-from thetafield.data.domains import DomainBatch
 from thetafield.fields.modulated import ModulatedField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Needs, Problem
+from thetafield.methods.reading import ReadingMethod
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("erm-d")
-class ERMD(Method):
+class ERMD(ReadingMethod[ModulatedField]):
     """Pooled risk of a head whose input is widened by ψ(z), a shallow perceptron of the standardised descriptor.
 
     Args:
@@ -41,25 +39,10 @@ class ERMD(Method):
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 0.0,
     ) -> None:
-        super().__init__(problem)
-        self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        super().__init__(problem, steps, samples, lr, weight_decay)
         z, bias = problem.domains.z, self.predictor.first_bias
         self.learned = ModulatedField(z.shape[1], self.predictor.dim, (bias.start, bias.stop), hidden)
         self.learned.theta.data.copy_(self.predictor.start)
         self.learned.mean.copy_(z.mean(0))
         if len(z) > 1:
             self.learned.std.copy_(z.std(0, correction=0))
-
-    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
-        """Return the mean risk under θ(z)."""
-        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
-        return {"risk": self.problem.risks(outputs, batch).mean()}
-
-    def phases(self) -> list[Phase]:
-        """Return the one pooled phase."""
-        player = Player(self.loss, list(self.parameters()), self.lr, self.weight_decay)
-        return [self.sampled_phase("pooled", self.steps, self.samples, (player,))]
-
-    def field(self) -> ModulatedField:
-        """Return θ₀ with its first bias shifted by Wψ(z)."""
-        return self.learned

@@ -1,17 +1,15 @@
 """FiLM: one model whose hidden units are scaled and shifted by the descriptor."""
 
-from torch import Tensor
-
-from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
 from thetafield.fields.film import FilmField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Needs, Problem
+from thetafield.methods.reading import ReadingMethod
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("film")
-class Film(Method):
+class Film(ReadingMethod[FilmField]):
     """Pooled risk of a head whose hidden units become (1 + γ(z)) u + β(z), γ and β from a shallow perceptron of z.
 
     Args:
@@ -42,24 +40,9 @@ class Film(Method):
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 0.0,
     ) -> None:
-        super().__init__(problem)
-        self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        super().__init__(problem, steps, samples, lr, weight_decay)
         layers = [(w.start, w.stop, b.start, b.stop) for w, b in self.predictor.hidden_layers]
         if not layers or not hidden:
             raise OptionError("FiLM needs a head with at least one hidden layer, and at least one width in hidden.")
         self.learned = FilmField(problem.domains.z.shape[1], self.predictor.dim, layers, hidden)
         self.learned.theta.data.copy_(self.predictor.start)
-
-    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
-        """Return the mean risk under θ(z)."""
-        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
-        return {"risk": self.problem.risks(outputs, batch).mean()}
-
-    def phases(self) -> list[Phase]:
-        """Return the one pooled phase."""
-        player = Player(self.loss, list(self.parameters()), self.lr, self.weight_decay)
-        return [self.sampled_phase("pooled", self.steps, self.samples, (player,))]
-
-    def field(self) -> FilmField:
-        """Return θ₀ with its hidden units modulated by z."""
-        return self.learned

@@ -1,16 +1,14 @@
 """Hypernetwork: a perceptron that emits the parameters."""
 
-from torch import Tensor
-
-from thetafield.data.domains import DomainBatch
 from thetafield.fields.hypernet import HypernetField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Needs, Problem
+from thetafield.methods.reading import ReadingMethod
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
 @METHODS.register("hypernet")
-class Hypernet(Method):
+class Hypernet(ReadingMethod[HypernetField]):
     """Pooled risk of θ(z) = θ₀ + f_d(e(z)), with the decoder that NeuralLio has and nothing of its transport.
 
     Args:
@@ -45,22 +43,7 @@ class Hypernet(Method):
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 0.0,
     ) -> None:
-        super().__init__(problem)
-        self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        super().__init__(problem, steps, samples, lr, weight_decay)
         width = problem.domains.z.shape[1]
         self.learned = HypernetField(width, self.predictor.dim, latent_dim, hidden, widths)
         self.learned.theta.data.copy_(self.predictor.start)
-
-    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
-        """Return the mean risk under θ(z)."""
-        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
-        return {"risk": self.problem.risks(outputs, batch).mean()}
-
-    def phases(self) -> list[Phase]:
-        """Return the one pooled phase."""
-        player = Player(self.loss, list(self.parameters()), self.lr, self.weight_decay)
-        return [self.sampled_phase("pooled", self.steps, self.samples, (player,))]
-
-    def field(self) -> HypernetField:
-        """Return the hypernetwork."""
-        return self.learned

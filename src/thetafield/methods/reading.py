@@ -1,0 +1,43 @@
+"""What the methods share whose one network reads the descriptor."""
+
+from typing import Generic, TypeVar
+
+from torch import Tensor
+
+from thetafield.data.domains import DomainBatch
+from thetafield.fields.base import ParameterField
+from thetafield.methods.base import Method, Phase, Player, Problem
+
+F = TypeVar("F", bound=ParameterField)
+
+
+class ReadingMethod(Method, Generic[F]):
+    """Pooled risk of a field θ(z) that is one trained network of z; a subclass sets `learned`.
+
+    Args:
+        problem: The training side.
+        steps: Number of batches.
+        samples: Samples drawn from each domain for a batch.
+        lr: Adam's step size, falling to zero by a cosine.
+        weight_decay: L2 coefficient.
+    """
+
+    learned: F
+
+    def __init__(self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float) -> None:
+        super().__init__(problem)
+        self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+
+    def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
+        """Return the mean risk under θ(z)."""
+        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
+        return {"risk": self.problem.risks(outputs, batch).mean()}
+
+    def phases(self) -> list[Phase]:
+        """Return the one pooled phase."""
+        player = Player(self.loss, list(self.parameters()), self.lr, self.weight_decay)
+        return [self.sampled_phase("pooled", self.steps, self.samples, (player,))]
+
+    def field(self) -> F:
+        """Return θ(z)."""
+        return self.learned
