@@ -12,13 +12,18 @@ from numpy.testing import assert_array_equal
 from thetafield import FieldClassifier, FieldRegressor, __version__, load_field
 from thetafield.errors import DataError, FormatError
 from thetafield.fields import storage
+from thetafield.fields.base import FIELDS
 
 QUICK = {
     "erm": {"steps": 20},
     "erm-d": {"steps": 20, "hidden": (8,)},
     "nda": {"steps": 20, "tune_steps": 5},
     "neurallio": {"epochs": 2, "widths": (16, 8), "latent_dim": 4, "neighbours": 2, "samples": 8},
+    "film": {"steps": 20, "hidden": (8,)},
+    "hypernet": {"steps": 20, "hidden": (8,), "widths": (16, 8), "latent_dim": 4},
+    "interpolate": {"steps": 20, "tune_steps": 5, "neighbours": 3},
 }
+TEMPORAL = {"flow", "sequence"}  # along one ordered coordinate: saved and loaded in test_temporal.py
 RNG = np.random.default_rng(0)
 DOMAIN = np.repeat(np.arange(5), 12)
 Z = RNG.uniform(size=(5, 2))[DOMAIN]
@@ -52,6 +57,10 @@ def same_answers(a, b):
     assert_array_equal(a.field_(elsewhere), b.field_(elsewhere))
     assert_array_equal(a.trust(elsewhere), b.trust(elsewhere))
     assert a.relevance_ == b.relevance_
+
+
+def test_no_kind_of_field_is_forgotten():
+    assert {fit(method).model_.field.kind for method in QUICK} | TEMPORAL == set(FIELDS)
 
 
 @pytest.mark.parametrize("target", ["text", "a number", "two numbers"])

@@ -76,8 +76,7 @@ class CategoryColumn:
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray) -> "CategoryColumn":
         """Learn the categories of a column."""
-        values = _text(column)
-        labels, counts = np.unique(values[values != None], return_counts=True)  # noqa: E711  (element by element)
+        labels, counts = np.unique([text for text in _text(column) if text is not None], return_counts=True)
         if not len(labels):
             raise DataError(f"Column {name!r} has no value in any row: leave it out.")
         order = np.lexsort([labels, -counts])[:MOST_CATEGORIES]

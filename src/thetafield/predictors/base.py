@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 
 import torch
@@ -111,37 +112,19 @@ class Predictor(nn.Module):
     def head(self, theta: Thetas, features: Features) -> Outputs:
         """Run one head per domain: the only place where heads are vectorised over θ."""
         if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
-            return self._run(self.spec.views(theta[0]), features[0])[None]
-        return vmap(self._run, randomness="different")(self.spec.views(theta), features)
+            return _run(self.template, self.spec.views(theta[0]), features[0])[None]
+        return vmap(partial(_run, self.template), randomness="different")(self.spec.views(theta), features)
 
     def single(self, theta: Theta, x: Samples) -> SampleOutputs:
         """Return g(x; θ) of one θ for n samples."""
-        return self._run(self.spec.views(theta), self.features(x[None])[0])
-
-    def _run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-        """Run the head with given parameters; a stack of layers by hand, since `functional_call` costs as a layer."""
-        template = self.template
-        if not isinstance(template, nn.Sequential):
-            return functional_call(template, dict(parameters), (inputs,))
-        fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
-        for name, layer in template.named_children():
-            if type(layer) is nn.ReLU and fresh:
-                inputs = inputs.relu_()
-                continue
-            fresh = type(layer) is nn.Linear
-            if fresh:
-                inputs = nn.functional.linear(inputs, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
-            else:
-                own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
-                inputs = functional_call(layer, own, (inputs,)) if own else layer(inputs)
-        return inputs
+        return _run(self.template, self.spec.views(theta), self.features(x[None])[0])
 
     def embed(self, theta: Thetas, features: Features) -> Embedded:
         """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
-        body, _, last = self._split
-        views = {name: view for name, view in self.spec.views(theta).items() if name.split(".")[0] != last}
-        single = lambda parameters, inputs: functional_call(body, parameters, (inputs,))  # noqa: E731
-        return vmap(single, randomness="different")(views, features)
+        body, views = self._split[0], self.spec.views(theta)
+        if len(theta) == 1:
+            return _run(body, {name: view[0] for name, view in views.items()}, features[0])[None]
+        return vmap(partial(_run, body), randomness="different")(views, features)
 
     def last(self, theta: Thetas, embedded: Embedded) -> Outputs:
         """Run each head's last layer, after its lift if it has one, on its embedded features."""
@@ -208,6 +191,27 @@ class Predictor(nn.Module):
             raise OptionError("A modulated field needs a head that begins with a linear layer with a bias.")
         name = layers[0][0]
         return self.spec.slices[f"{name}.bias" if name else "bias"]
+
+
+def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+    """Run a head, or the beginning of one, with given parameters.
+
+    A stack of layers is walked by hand, since `functional_call` costs as much as a small layer.
+    """
+    if not isinstance(module, nn.Sequential):
+        return functional_call(module, dict(parameters), (inputs,))
+    fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
+    for name, layer in module.named_children():
+        if type(layer) is nn.ReLU and fresh:
+            inputs = inputs.relu_()
+            continue
+        fresh = type(layer) is nn.Linear
+        if fresh:
+            inputs = nn.functional.linear(inputs, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
+        else:
+            own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
+            inputs = functional_call(layer, own, (inputs,)) if own else layer(inputs)
+    return inputs
 
 
 PREDICTORS: Registry[Callable[..., Predictor]] = Registry("predictor", "thetafield.predictors")
