@@ -17,7 +17,7 @@ import torch
 
 from thetafield.bench import run_trial
 from thetafield.data import DomainSet
-from thetafield.datasets import DATASETS
+from thetafield.datasets.base import Registered
 from thetafield.errors import NeedError
 from thetafield.evaluation import field_laws
 from thetafield.fields.storage import load_model
@@ -28,21 +28,30 @@ from thetafield.training.train import pick_device
 LAWS = ("identity", "associativity", "invertibility")
 
 
-def trial(work: tuple[str, str, int, str, dict[str, str], int, int]) -> dict[str, Any]:
+def trial(work: tuple[str, str, int, str, dict[str, str], dict[str, str], int, int]) -> dict[str, Any]:
     """Run one trial in a scratch folder and measure the laws over all pairs of all its test domains."""
-    dataset, method, seed, device, options, draws, folds = work
+    dataset, method, seed, device, options, data_options, draws, folds = work
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         try:
             result = run_trial(
-                dataset, method, seed=seed, out=out, options=options, tune_draws=draws, tune_folds=folds, device=device
+                dataset,
+                method,
+                seed=seed,
+                out=out,
+                options=options,
+                dataset_options=data_options,
+                tune_draws=draws,
+                tune_folds=folds,
+                device=device,
             )
         except NeedError as need:  # the table says N/A
             return {"method": method, "seed": seed, "needs": str(need)}
         if result["laws"]:
             model = load_model(out / "field").to(pick_device(device))
-            test = DomainSet.concatenate(list(DATASETS[dataset](seed).test.values()))
+            data = Registered(dataset, data_options).build(seed)
+            test = DomainSet.concatenate(list(data.test.values()))
             laws = field_laws(model, test.z, seed=seed)
             result["laws"] = asdict(laws) if laws else None
     print(f"{method} seed {seed}: {result['score']:.2f} in {result['train_seconds']:.1f} s", flush=True)
@@ -69,6 +78,9 @@ def main() -> None:
     parser.add_argument("--methods", required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="override a method's option")
+    parser.add_argument(
+        "--data-set", action="append", default=[], metavar="NAME=VALUE", help="an option of the dataset"
+    )
     parser.add_argument("--tag", default="", help="what the files are called beside the method, for other options")
     parser.add_argument("--tune", type=int, default=0, help="settings to draw for each trial")
     parser.add_argument("--tune-folds", type=int, default=1, help="how many times domains are held out for it")
@@ -77,10 +89,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
-    options = parse_assignments(arguments.set)
+    options, data_options = parse_assignments(arguments.set), parse_assignments(arguments.data_set)
     trials = [(m, seed) for m in methods for seed in range(arguments.seeds)]
     work = [
-        (arguments.dataset, m, seed, arguments.device, options, arguments.tune, arguments.tune_folds)
+        (arguments.dataset, m, seed, arguments.device, options, data_options, arguments.tune, arguments.tune_folds)
         for m, seed in trials
     ]
     context = multiprocessing.get_context("spawn")
