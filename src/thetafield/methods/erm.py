@@ -5,7 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Problem
 from thetafield.methods.pooled import PooledMethod
-from thetafield.methods.space import LR, Choice
+from thetafield.methods.space import LR, STEPS, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -27,7 +27,7 @@ class ERM(PooledMethod):
     name = "erm"
     title = "ERM"
     reference = "Vapnik, 1999"
-    space = {"lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4))}
+    space = {"steps": STEPS, "lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4))}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from thetafield.fields.modulated import ModulatedField
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.reading import ReadingMethod
-from thetafield.methods.space import LR, Choice
+from thetafield.methods.space import LR, STEPS, Choice
 from thetafield.options import Count, NonNegative, Positive
 
 
@@ -27,7 +27,7 @@ class ERMD(ReadingMethod[ModulatedField]):
     title = "ERM-D"
     reference = "Cai et al., 2025"
     needs = Needs(descriptor=True)
-    space = {"hidden": Choice(((32,), (32, 32), (128, 128))), "lr": LR}
+    space = {"steps": STEPS, "hidden": Choice(((32,), (32, 32), (128, 128))), "lr": LR}
 
     def __init__(
         self,

@@ -57,6 +57,8 @@ class Choice:
 Space = Mapping[str, Range | Choice]
 # Around Adam's customary step size, in every method that is trained by it.
 LR = Range(3e-4, 3e-3)
+# Where samples are few, a pooled model fits them long before its default number of batches.
+STEPS = Choice((200, 600, 2000))
 
 
 def draw_settings(space: Space, stream: np.random.Generator, fixed: Mapping[str, Any]) -> dict[str, Any]:
