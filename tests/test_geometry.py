@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from thetafield.errors import DataError
-from thetafield.geometry.atlas import knn_charts, nearest, random_charts
+from thetafield.geometry.atlas import knn_charts, random_charts
 from thetafield.geometry.coder import Coder
 from thetafield.geometry.generators import CommutingGenerators
 from thetafield.geometry.laws import ParameterTransport, check_laws
@@ -37,22 +37,9 @@ def test_neighbours_are_other_descriptors_and_their_domains_take_turns():
         knn_charts(z, 4)
 
 
-def test_ties_go_to_the_lowest_index():
-    corners = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]).repeat(20, 1)
-    assert nearest(torch.full((3, 2), 0.5), corners)[1].flatten().tolist() == [0, 0, 0]
-
-
 def test_too_many_neighbours_is_said():
     with pytest.raises(DataError, match=r"at least 6 training domains, but there are 5.*neighbours to 4"):
         knn_charts(torch.rand(5, 2), 5)
-
-
-def test_nearest_in_pieces_equals_nearest_at_once(generator, monkeypatch):
-    query, anchors = torch.rand(50, 2, generator=generator), torch.rand(20, 2, generator=generator)
-    whole = nearest(query, anchors, 3)
-    monkeypatch.setattr("thetafield.geometry.atlas.CELLS", 60)
-    for a, b in zip(whole, nearest(query, anchors, 3), strict=True):
-        assert torch.equal(a, b)
 
 
 def test_random_charts_hold_the_anchor_and_distinct_others(generator):

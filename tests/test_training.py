@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from thetafield.errors import DivergenceError, FormatError
-from thetafield.methods.base import Schedule
+from thetafield.methods.phase import Schedule
 from thetafield.testing.methods import make_method, toy_problem
 from thetafield.training import fit
 from thetafield.training.checkpoint import Checkpoint

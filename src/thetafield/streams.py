@@ -40,12 +40,12 @@ def reseed(device: torch.device, root: int, *names: str | int) -> None:
     `torch.manual_seed` also tells every absent kind of device, with a stack trace each, which takes longer than a
     small training step.
     """
-    seed = stream_seed(root, *names)
     if device.type == "cuda":
-        with torch.cuda.device(device):
-            torch.cuda.manual_seed(seed)
+        torch.cuda.init()
+        index = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.default_generators[index].manual_seed(stream_seed(root, *names))
     else:
-        torch.default_generator.manual_seed(seed)
+        torch.default_generator.manual_seed(stream_seed(root, *names))
 
 
 @contextmanager

@@ -282,8 +282,11 @@ class DomainSet:
         names = tuple(descriptors)
         return replace(self, z=z.to(self.z), descriptors=names, factors=tuple(factors) if factors else names)
 
-    def draw(self, index: Tensor, num_samples: int, generator: torch.Generator) -> DomainBatch:
-        """Draw `num_samples` samples with replacement from each domain of `index`, without a loop over domains."""
+    def draw(self, index: Tensor, num_samples: int, generator: torch.Generator | None = None) -> DomainBatch:
+        """Draw `num_samples` samples with replacement from each domain of `index`, without a loop over domains.
+
+        Nothing is read from the device. Without a generator the draw is the device's own, as training seeds it.
+        """
         sizes = self.sizes[index]
         uniform = torch.rand((len(index), num_samples), generator=generator, device=self.offsets.device)
         # The product can round up to the size itself, hence the clamp.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from thetafield.fields.table import TableField
-from thetafield.geometry.atlas import nearest
+from thetafield.geometry.neighbours import nearest
 
 
 class InterpolatedField(TableField):

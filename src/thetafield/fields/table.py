@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from thetafield.fields.base import ParameterField
-from thetafield.geometry.atlas import nearest
+from thetafield.geometry.neighbours import nearest
 
 
 class TableField(ParameterField):

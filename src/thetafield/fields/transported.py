@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from thetafield.errors import OptionError, closest
 from thetafield.fields.base import ParameterField
-from thetafield.geometry.atlas import nearest
 from thetafield.geometry.coder import WIDTHS, Coder
 from thetafield.geometry.laws import ParameterTransport
+from thetafield.geometry.neighbours import nearest
 from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
 
 CHUNK = 8192  # descriptors carried at once: bounds the memory of their generators

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from thetafield.errors import DataError
-from thetafield.typing import Anchors, Descriptors, Edges, Indices, Neighbours
-
-CELLS = 2**24  # distances held at once
+from thetafield.geometry.neighbours import Distinct, nearest
+from thetafield.typing import Anchors, Edges, Indices, Neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +39,6 @@ def gather_rows(values: Tensor, index: Indices) -> Tensor:
     return (pick @ values.flatten(1)).unflatten(1, values.shape[1:])
 
 
-def nearest(query: Descriptors, anchors: Anchors, count: int = 1) -> tuple[Tensor, Tensor]:
-    """Return (distances, indices) of the `count` nearest anchors of each query, shape (b, count), nearest first.
-
-    Distances are formed in pieces, so that memory stays bounded.
-    """
-    rows = max(1, CELLS // max(1, len(anchors)))
-    # The exact form of the distance: the quick one by a matrix product loses digits for close points.
-    pieces = [torch.cdist(part, anchors, compute_mode="donot_use_mm_for_euclid_dist") for part in query.split(rows)]
-    if count == 1:  # argmin, unlike topk, gives ties to the lowest index
-        index = torch.cat([piece.argmin(1, keepdim=True) for piece in pieces])
-        return torch.cat([piece.amin(1, keepdim=True) for piece in pieces]), index
-    found = [piece.topk(count, dim=1, largest=False) for piece in pieces]
-    return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])
-
-
 def knn_charts(z: Anchors, num_neighbours: int) -> Charts:
     """Return the charts of k nearest neighbours in Euclidean distance, each anchor itself included.
 
@@ -62,26 +46,26 @@ def knn_charts(z: Anchors, num_neighbours: int) -> Charts:
         >>> knn_charts(torch.tensor([[0.0], [1.0], [3.0]]), 1).neighbours.tolist()
         [[0, 1], [1, 0], [2, 1]]
     """
-    distinct, group, sizes = torch.unique(z, dim=0, return_inverse=True, return_counts=True)
-    if num_neighbours >= len(distinct):
+    distinct = Distinct.of(z)
+    count = len(distinct.points)
+    if num_neighbours >= count:
         raise DataError(
             f"Charts of {num_neighbours} neighbours need at least {num_neighbours + 1} training domains, but there are "
-            f"{len(distinct)} with different descriptors: lower the option neighbours to {len(distinct) - 1} or fewer."
+            f"{count} with different descriptors: lower the option neighbours to {count - 1} or fewer."
         )
     # Neighbours are descriptors, not domains: a chart of domains that share one descriptor would teach no transport.
     # Of the domains at a neighbouring descriptor, anchors that share theirs take one each in turn.
-    near = nearest(distinct, distinct, num_neighbours + 1)[1][:, 1:]
-    members = torch.argsort(group, stable=True)
-    starts = sizes.cumsum(0) - sizes
-    rank = torch.empty_like(group)
-    rank[members] = torch.arange(len(z), device=z.device) - starts[group[members]]
-    target = near[group]
-    neighbours = members[starts[target] + rank[:, None] % sizes[target]]
-    return Charts(torch.cat([torch.arange(len(z), device=z.device)[:, None], neighbours], 1))
+    near = nearest(distinct.points, distinct.points, num_neighbours + 1)[1][:, 1:]
+    own = torch.arange(len(z), device=z.device)
+    rank = torch.empty_like(own)
+    rank[distinct.members] = own - distinct.starts[distinct.group[distinct.members]]
+    target = near[distinct.group]
+    neighbours = distinct.members[distinct.starts[target] + rank[:, None] % distinct.sizes[target]]
+    return Charts(torch.cat([own[:, None], neighbours], 1))
 
 
-def random_charts(num_domains: int, num_neighbours: int, anchors: Indices, generator: torch.Generator) -> Neighbours:
+def random_charts(num_domains: int, num_neighbours: int, anchors: Indices) -> Neighbours:
     """Return neighbours drawn from all domains, each anchor itself first: transport without charts."""
-    scores = torch.rand((len(anchors), num_domains), generator=generator)
-    scores[torch.arange(len(anchors)), anchors.cpu()] = 2.0
+    scores = torch.rand((len(anchors), num_domains), device=anchors.device)
+    scores.scatter_(1, anchors[:, None], 2.0)
     return scores.topk(num_neighbours + 1, dim=1).indices

@@ -17,8 +17,12 @@ MOST_STEPS = 10_000
 class Flow(nn.Module, ABC):
     """Carries latents to several times at once."""
 
-    def calibrate(self, times: Times) -> None:
-        """Fix the amount of work of a training step from the times it will meet, so that a step reads nothing back."""
+    def measure(self, times: Times) -> tuple[int, ...]:
+        """Return the amount of work that a training step over these times takes: none that varies, here."""
+        return ()
+
+    def adopt(self, work: tuple[int, ...]) -> None:
+        """Let training steps do that amount, so that they read nothing back."""
 
     @abstractmethod
     def forward(self, latent: Latents, times: Times) -> TransportedLatents:
@@ -58,10 +62,15 @@ class LinearFlow(Flow):
         return matrix - matrix.mT if self.kind == "skew" else matrix
 
     @torch.no_grad()
-    def calibrate(self, times: Times) -> None:
-        """Choose the Taylor plan for twice the norm of now: room for the growth of one epoch."""
+    def measure(self, times: Times) -> tuple[int, ...]:
+        """Return steps and Taylor terms for twice the norm of now: room to grow until the next time."""
         bound = float(norm_bound(self.generator[None], times.reshape(1, -1)))
-        self.plan = TaylorPlan.for_norm(max(2 * bound, 1.0), times.dtype)
+        plan = TaylorPlan.for_norm(max(2 * bound, 1.0), times.dtype)
+        return plan.num_steps, plan.num_terms
+
+    def adopt(self, work: tuple[int, ...]) -> None:
+        """Take these steps and terms in training."""
+        self.plan = TaylorPlan(*work)
 
     def forward(self, latent: Latents, times: Times) -> TransportedLatents:
         """Return exp(t_k K) e; every latent and time is one column under the one matrix."""
@@ -89,9 +98,13 @@ class NeuralFlow(Flow):
         self.step = step
         self.num_steps: int | None = None
 
-    def calibrate(self, times: Times) -> None:
-        """Loop as often as the longest interval of these times needs."""
-        self.num_steps = int(self._counts(_gaps(times)).max())
+    def measure(self, times: Times) -> tuple[int, ...]:
+        """Return how many steps the longest interval of these times needs."""
+        return (int(self._counts(_gaps(times)).max()),)
+
+    def adopt(self, work: tuple[int, ...]) -> None:
+        """Loop as often in training."""
+        (self.num_steps,) = work
 
     def _counts(self, gaps: Tensor) -> Tensor:
         """Return the number of steps of each interval."""

@@ -33,8 +33,12 @@ class Transport(nn.Module, ABC):
         mask = self.gate(source)
         return source * mask, target * mask[:, None]
 
-    def calibrate(self, source: Descriptors, target: Targets) -> None:
-        """Fix the amount of work of a step from the pairs it will meet, so that a step reads nothing back."""
+    def measure(self, source: Descriptors, target: Targets) -> tuple[int, ...]:
+        """Return the amount of work that a training step over these pairs takes: none that varies, here."""
+        return ()
+
+    def adopt(self, work: tuple[int, ...]) -> None:
+        """Let training steps do that amount, so that they read nothing back."""
 
     @abstractmethod
     def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
@@ -81,14 +85,19 @@ class LieTransport(Transport):
         return self.generators(source), self.coefficients(target - source[:, None])
 
     @torch.no_grad()
-    def calibrate(self, source: Descriptors, target: Targets) -> None:
-        """Choose the Taylor plan for twice the norm met on these pairs: room for the growth of one epoch."""
+    def measure(self, source: Descriptors, target: Targets) -> tuple[int, ...]:
+        """Return steps and Taylor terms for twice the norm met on these pairs: room to grow until the next time."""
         generators, scalars = self.algebra(source, target)
         bound = float(norm_bound(generators, scalars.mT))
-        self.plan = TaylorPlan.for_norm(max(2 * bound, 1.0), generators.dtype)
+        plan = TaylorPlan.for_norm(max(2 * bound, 1.0), generators.dtype)
+        return plan.num_steps, plan.num_terms
+
+    def adopt(self, work: tuple[int, ...]) -> None:
+        """Take these steps and terms in training."""
+        self.plan = TaylorPlan(*work)
 
     def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
-        """Return ê(z_target); in training mode by the calibrated plan, otherwise with the norm measured anew."""
+        """Return ê(z_target); in training mode by the adopted plan, otherwise with the norm measured anew."""
         generators, scalars = self.algebra(source, target)
         plan = self.plan if self.training else None
         columns = latent[:, :, None].expand(-1, -1, target.shape[1])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from thetafield.geometry.atlas import nearest
+from thetafield.geometry.neighbours import Distinct, nearest
 from thetafield.typing import Anchors, Descriptors
 
 
@@ -26,7 +26,7 @@ class Trust:
         """Take as reach the distance to the nearest neighbour that 90 % of the training domains stay within."""
         if len(anchors) < 2 or not anchors.shape[1]:
             return cls(anchors, 1.0)
-        distinct = torch.unique(anchors, dim=0)
+        distinct = Distinct.of(anchors).points
         if len(distinct) < 2:
             return cls(anchors, 1.0)
         distance, _ = nearest(distinct, distinct, 2)

@@ -3,8 +3,9 @@
 from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
-from thetafield.methods.base import METHODS, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.erm_d import ERMD
+from thetafield.methods.phase import Phase, Player
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron

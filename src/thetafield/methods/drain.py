@@ -1,14 +1,16 @@
 """DRAIN: parameters generated one after another by a recurrent network."""
 
-from collections.abc import Iterator
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.sequence import SequenceField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Problem
+from thetafield.methods.phase import Phase, Player, Step
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron
@@ -81,6 +83,8 @@ class DRAIN(Method):
         self.lr, self.weight_decay = lr, weight_decay
         self.order = torch.argsort(z[:, 0], stable=True).tolist()
         self.sizes = problem.domains.sizes[self.order].tolist()
+        lengths = [self.epochs * -(-size // batch) for size in self.sizes]
+        self.starts = [0, *accumulate(lengths)]  # the first step on each domain, and the number of all
         self.cell = nn.LSTMCell(latent_dim, latent_dim)
         self.beginning = nn.ModuleList(nn.Sequential(nn.Linear(latent_dim, latent_dim), nn.Tanh()) for _ in range(3))
         self.encoder = perceptron([self.predictor.dim, hidden, latent_dim])
@@ -109,17 +113,18 @@ class DRAIN(Method):
         self.learned.theta[batch.place] = self.generated[0]
         return {"risk": self.problem.risks(outputs, batch.samples).mean()}
 
-    def batches(self, epoch: int) -> Iterator[TimedBatch]:
-        """Yield the mini-batches of one epoch on one domain, shuffled."""
-        domains, place = self.problem.domains, epoch // self.epochs
-        index = torch.tensor([self.order[place]], device=domains.z.device)
-        size = self.sizes[place]
-        stream = torch_stream(self.problem.seed, "samples", epoch)
-        shuffled = torch.randperm(size, generator=stream).to(domains.z.device)
-        for step, within in enumerate(shuffled.split(self.batch)):
-            rows = (domains.offsets[index] + within)[None]
-            weight = torch.full((1, len(within)), 1 / len(within), dtype=domains.z.dtype, device=domains.z.device)
-            yield TimedBatch(domains.take(rows, weight, index), place, first=epoch == 0 and step == 0)
+    def draw(self, step: Step) -> TimedBatch:
+        """Return the next mini-batch of the domain whose turn it is, shuffled anew in every pass."""
+        domains, device = self.problem.domains, self.problem.domains.z.device
+        place = bisect_right(self.starts, step.number) - 1
+        index = torch.tensor([self.order[place]], device=device)
+        passes, number = divmod(step.number - self.starts[place], -(-self.sizes[place] // self.batch))
+        stream = torch_stream(self.problem.seed, "samples", place, passes)
+        shuffled = torch.randperm(self.sizes[place], generator=stream)
+        within = shuffled.split(self.batch)[number].to(device)
+        weight = torch.full((1, len(within)), 1 / len(within), dtype=domains.z.dtype, device=device)
+        samples = domains.take((domains.offsets[index] + within)[None], weight, index)
+        return TimedBatch(samples, place, first=step.number == 0)
 
     def phases(self) -> list[Phase]:
         """Return the one phase through all domains in order."""
@@ -127,10 +132,13 @@ class DRAIN(Method):
         return [
             Phase(
                 name="recurrence",
-                epochs=self.epochs * len(self.order),
+                steps=self.starts[-1],
                 steps_per_epoch=-(-max(self.sizes) // self.batch),
-                batches=self.batches,
+                draw=self.draw,
                 players=(Player(self.loss, learned, self.lr, self.weight_decay),),
+                seed=self.problem.seed,
+                device=self.problem.domains.z.device,
+                captured=False,  # the state goes from step to step, and the last mini-batch of a pass is smaller
             )
         ]
 

@@ -1,6 +1,5 @@
 """Koodos: parameters that follow a differential equation in time."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +9,8 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.flow import FlowField
 from thetafield.geometry.atlas import gather_rows
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem, Schedule
+from thetafield.methods.base import METHODS, Method, Needs, Problem
+from thetafield.methods.phase import Phase, Player, Schedule, Step, Work
 from thetafield.methods.space import Choice
 from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.streams import torch_stream
@@ -124,14 +124,14 @@ class Koodos(Method):
             parameter.data.mul_(spread)
         self.schedule = Schedule(schedule, warmup=0.02 if schedule == "cosine" else 0.0)
 
-    def segments(self, starts: Tensor, stream: torch.Generator | None) -> SegmentBatch:
-        """Return the segments that begin at the given places in time, with samples drawn or, without a stream, all."""
+    def segments(self, starts: Tensor, samples: int) -> SegmentBatch:
+        """Return the segments that begin at the given places in time, with that many samples of a domain, or all."""
         domains, device = self.problem.domains, self.problem.domains.z.device
         place, weight = self.places(starts)
         rows, member = torch.unique(place, return_inverse=True)
         rows, member = rows.to(device, non_blocking=True), member.to(device, non_blocking=True)
         index = self.order.to(device)[rows]
-        support = domains.padded(index) if stream is None else domains.draw(index, self.samples, stream)
+        support = domains.draw(index, samples) if samples else domains.padded(index)
         return SegmentBatch(support, rows, member[:, 0], member, weight.to(device, non_blocking=True))
 
     def places(self, starts: Tensor) -> tuple[Tensor, Tensor]:
@@ -140,18 +140,20 @@ class Koodos(Method):
         inside = (place <= last).to(self.problem.domains.z.dtype)
         return place.clamp(max=last), inside / inside.sum(1, keepdim=True)
 
-    def batches(self, epoch: int) -> Iterator[SegmentBatch]:
-        """Yield one epoch of segments in random order; the flow's work is fixed from all of them before the first."""
-        domains, seed = self.problem.domains, self.problem.seed
+    def begin_epoch(self, epoch: int) -> None:
+        """Put the segments in a new order."""
+        stream = torch_stream(self.problem.seed, "segments", epoch)
+        count = len(self.problem.domains) - self.validation
+        self.blocks = torch.randperm(count, generator=stream).split(self.block)
+
+    def draw(self, step: Step) -> SegmentBatch:
+        """Return the next segments of the epoch."""
+        return self.segments(self.blocks[int(step.slot)], self.samples)
+
+    def measure(self) -> tuple[int, ...]:
+        """Return how much the flow has to do on all segments."""
         time = self.learned.times(self.learned.anchors[:, 0])
-        self.learned.flow.calibrate(time[self.places(torch.arange(len(time)))[0]] - time[:, None])
-        count = len(domains) - self.validation
-        order = torch.randperm(count, generator=torch_stream(seed, "segments", epoch))
-        for step, starts in enumerate(order.split(self.block)):
-            stream = None
-            if self.samples:
-                stream = torch_stream(seed, "samples", epoch, step, device=domains.z.device)
-            yield self.segments(starts, stream)
+        return self.learned.flow.measure(time[self.places(torch.arange(len(time)))[0]] - time[:, None])
 
     def spans(self, batch: SegmentBatch) -> Tensor:
         """Return the time from each segment's start to its members, shape (b, L)."""
@@ -189,7 +191,7 @@ class Koodos(Method):
         """Return the loss of the segments at the end, which train nothing."""
         count = len(self.problem.domains)
         return torch.stack(
-            list(self.loss(self.segments(torch.arange(count - self.validation, count), None)).values())
+            list(self.loss(self.segments(torch.arange(count - self.validation, count), 0)).values())
         ).sum()
 
     def phases(self) -> list[Phase]:
@@ -197,18 +199,24 @@ class Koodos(Method):
         heads = self.learned.theta
         parameters = [heads, *(p for p in self.parameters() if p is not heads)]
         rates = (self.head_lr / self.lr, *[1.0] * (len(parameters) - 1))
-        count = len(self.problem.domains) - self.validation
+        domains = self.problem.domains
+        steps_per_epoch = -(-(len(domains) - self.validation) // self.block)
         return [
             Phase(
                 name="joint",
-                epochs=self.epochs,
-                steps_per_epoch=-(-count // self.block),
-                batches=self.batches,
+                steps=self.epochs * steps_per_epoch,
+                steps_per_epoch=steps_per_epoch,
+                draw=self.draw,
+                seed=self.problem.seed,
+                device=domains.z.device,
                 players=(Player(self.loss, parameters, self.lr, self.weight_decay, rates=rates),),
                 schedule=self.schedule,
                 keep="best" if self.validation else "last",
                 judge=self.judge if self.validation else None,
                 judge_from=0.8,
+                begin_epoch=self.begin_epoch,
+                work=Work(self.measure, self.learned.flow.adopt),
+                captured=False,  # the last block is smaller, and the distinct domains of a block vary in number
             )
         ]
 

@@ -51,9 +51,9 @@ class Mixup(PooledMethod):
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Draw the ring and the shares, and return the mean risk of the pairs."""
         count, device = len(batch.x), batch.weight.device
-        ring = torch.randperm(count, device=device)
+        ring = torch.rand(count, device=device).argsort()
         concentration = torch.full((count,), self.alpha, dtype=batch.weight.dtype, device=device)
-        share = torch.distributions.Beta(concentration, concentration).sample()
+        share = torch.distributions.Beta(concentration, concentration, validate_args=False).sample()
         return {"risk": self.mixed_risks(batch, ring, share).mean()}
 
     def mixed_risks(self, batch: DomainBatch, ring: Tensor, share: Tensor) -> Tensor:

@@ -60,7 +60,7 @@ class MLDG(PooledMethod):
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return both risks as values whose gradient is the accumulated (G_i + β G_j) / E."""
-        order = torch.randperm(len(batch.x), device=batch.weight.device)
+        order = torch.rand(len(batch.x), device=batch.weight.device).argsort()
         train, test = order[: -self.meta_test], order[-self.meta_test :]
         return self.paired(batch, train, test[torch.arange(len(train), device=test.device) % len(test)])
 

@@ -5,8 +5,9 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.table import TableField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Problem
 from thetafield.methods.erm import ERM
+from thetafield.methods.phase import Phase, Player
 from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 

@@ -1,6 +1,5 @@
 """NeuralLio as in the paper: per-domain parameters, a coder, and a Lie transport trained over charts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -9,27 +8,49 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
+from thetafield.fields.rows import RowTable
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import gather_rows, knn_charts, random_charts
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem, Schedule
+from thetafield.methods.base import METHODS, Method, Needs, Problem
+from thetafield.methods.phase import Phase, Player, Schedule, Step, Work
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, Natural, NonNegative, Positive
 from thetafield.streams import torch_stream
 
+MEASURED = 4096  # charts on which the transport's norm is measured
+
 
 @dataclass(frozen=True)
 class ChartBatch:
-    """A block of anchors with their charts; edges index into the distinct domains, which are read once.
+    """A block of anchors with their charts, over samples of all the domains in them.
 
     Args:
-        support: Samples of the s distinct domains of the block.
-        anchor: Position of each anchor in the support, shape (b,).
-        target: Position of each edge's target in the support, shape (b, k + 1).
+        support: Samples of the domains that edges lead to: all domains, where the charts of a block are as many as
+            those or more, and otherwise one entry for each edge, a domain that several edges share repeated.
+        target: Position of each edge's target in the support, shape (b, k + 1); column 0 is the anchor itself.
+        weight: One for each anchor, zero for those that only fill up the last block of an epoch, shape (b,).
+        shared: Whether the support holds all domains.
     """
 
     support: DomainBatch
-    anchor: Tensor
     target: Tensor
+    weight: Tensor
+    shared: bool
+
+    @property
+    def anchor(self) -> Tensor:
+        """Position of each anchor in the support, shape (b,)."""
+        return self.target[:, 0]
+
+    def at_anchors(self, values: Tensor) -> Tensor:
+        """Return the rows of the anchors, shape (b, ...), of values that the support has one of each."""
+        if self.shared:
+            return gather_rows(values, self.anchor)
+        return values.unflatten(0, self.target.shape)[:, 0]
+
+    def at_targets(self, values: Tensor) -> Tensor:
+        """Return the rows of all edges' targets, shape (b · (k + 1), ...)."""
+        return gather_rows(values, self.target.flatten()) if self.shared else values
 
 
 @METHODS.register("neurallio-paper")
@@ -111,8 +132,15 @@ class NeuralLioPaper(Method):
         self.lr, self.weight_decay, self.keep = lr, weight_decay, keep
         self.schedule = Schedule(schedule, warmup=0.02 if schedule == "cosine" else 0.0)
         self.neighbours, self.charts = neighbours, charts
-        # Blocks are put together on the host, so that a step on a GPU never waits for an index.
-        self.chart_index = knn_charts(z, neighbours).neighbours.cpu()
+        self.chart_index = knn_charts(z, neighbours).neighbours
+        self.shared = self.block * (neighbours + 1) >= len(z)
+        count = -(-len(z) // self.block) * self.block
+        self.positions = torch.arange(count, device=z.device).clamp(max=len(z) - 1).view(-1, self.block)
+        self.order = self.positions.clone()
+        self.weights = (torch.arange(count, device=z.device) < len(z)).to(z.dtype).view(-1, self.block)
+        # What does not change from block to block.
+        self.everyone = torch.arange(len(z), device=z.device)
+        self.edges = torch.arange(self.block * (neighbours + 1), device=z.device).view(self.block, -1)
         self.learned = TransportedField(
             z.shape[1],
             self.predictor.dim,
@@ -127,75 +155,87 @@ class NeuralLioPaper(Method):
         )
         self.learned.theta.data.copy_(self.predictor.start.expand_as(self.learned.theta))
         self.learned.anchors.copy_(z)
+        self.rows = RowTable(self.learned.theta)
 
-    def batches(self, epoch: int) -> Iterator[ChartBatch]:
-        """Yield one epoch of blocks; the transport's work is fixed from all charts before the first."""
-        domains, seed = self.problem.domains, self.problem.seed
-        device, count = domains.z.device, len(domains)
-        targets = domains.z[self.chart_index.to(device)]
-        if not self.charts:  # any domain may be a target: the corners of the descriptors' box bound them all
-            corners = torch.stack([domains.z.amin(0), domains.z.amax(0)])
-            targets = corners.expand(count, -1, -1)
-        self.learned.transport.calibrate(domains.z, targets)
-        order = torch.arange(count)
+    def begin_epoch(self, epoch: int) -> None:
+        """Put the anchors in a new order, the last one repeated to fill up the last block."""
         if self.shuffle:
-            order = torch.randperm(count, generator=torch_stream(seed, "blocks", epoch))
-        for step, anchors in enumerate(order.split(self.block)):
-            targets = self.chart_index[anchors]
-            if not self.charts:
-                stream = torch_stream(seed, "random charts", epoch, step)
-                targets = random_charts(count, self.neighbours, anchors, stream)
-            distinct, target = torch.unique(targets, return_inverse=True)
-            index = distinct.to(device, non_blocking=True)
-            if self.samples:
-                stream = torch_stream(seed, "samples", epoch, step, device=device)
-                support = domains.draw(index, self.samples, stream)
-            else:
-                support = domains.padded(index)
-            target = target.to(device, non_blocking=True)
-            yield ChartBatch(support, target[:, 0], target)
+            stream = torch_stream(self.problem.seed, "blocks", epoch)
+            order = torch.randperm(len(self.problem.domains), generator=stream)
+            self.order.copy_(order.to(self.order.device, non_blocking=True)[self.positions])
+
+    def draw(self, step: Step) -> ChartBatch:
+        """Return a block of anchors, their charts, and samples of every domain in them."""
+        domains = self.problem.domains
+        anchors = self.order[step.slot][0]
+        targets = self.chart_index[anchors] if self.charts else random_charts(len(domains), self.neighbours, anchors)
+        index, target = (self.everyone, targets) if self.shared else (targets.flatten(), self.edges)
+        support = domains.draw(index, self.samples) if self.samples else domains.padded(index)
+        return ChartBatch(support, target, self.weights[step.slot][0], self.shared)
+
+    def measure(self) -> tuple[int, ...]:
+        """Return how much the transport has to do on the charts, or on as many of them as tell."""
+        z = self.problem.domains.z
+        some = self.everyone[:: -(-len(z) // MEASURED)]
+        targets = z[self.chart_index[some]]
+        if not self.charts:  # any domain may be a target: the corners of the descriptors' box bound them all
+            targets = torch.stack([z.amin(0), z.amax(0)]).expand(len(some), -1, -1)
+        return self.learned.transport.measure(z[some], targets)
 
     def loss(self, batch: ChartBatch) -> dict[str, Tensor]:
         """Return the five terms of the block, summed over anchors and edges."""
-        field, problem, support = self.learned, self.problem, batch.support
-        anchor, edge = batch.anchor, batch.target.flatten()
-        theta = field.theta[support.index]
+        field, support = self.learned, batch.support
+        theta = field.theta if batch.shared else self.rows.take(support.index)
         latent = field.coder.encode(theta)
-        z = problem.domains.z[support.index]
-        carried = field.transport(latent[anchor], z[anchor], z[batch.target]).flatten(0, 1)
+        z = self.problem.domains.z[support.index]
+        own_latent, own_theta = batch.at_anchors(latent), batch.at_anchors(theta)
+        carried = field.transport(own_latent, z[batch.anchor], z[batch.target]).flatten(0, 1)
         # One call for both: the decoder's weights are almost all of the model, and so is their gradient.
-        rebuilt, carried_theta = field.coder.decode(torch.cat([latent[anchor], carried])).split(
-            [len(anchor), len(edge)]
+        rebuilt, carried_theta = field.coder.decode(torch.cat([own_latent, carried])).split(
+            [len(own_latent), len(carried)]
         )
-        own, transported = self._risks(theta[anchor], carried_theta, support, torch.cat([anchor, edge]))
+        own, transported = self._risks(own_theta, carried_theta, batch)
+        weight = batch.weight
+        edges = weight[:, None].expand(batch.target.shape).flatten()
         return {
-            "own risk": own.sum() * batch.target.shape[1],
-            "transported risk": transported.sum(),
-            "reconstruction": self.reconstruction * _squares(rebuilt, theta[anchor]),
-            "embedding": self.embedding * _squares(carried, gather_rows(latent, edge)),
-            "consistency": self.consistency * _squares(carried_theta, gather_rows(theta, edge)),
+            "own risk": own @ weight * batch.target.shape[1],
+            "transported risk": transported @ edges,
+            "reconstruction": self.reconstruction * (_squares(rebuilt, own_theta) @ weight),
+            "embedding": self.embedding * (_squares(carried, batch.at_targets(latent)) @ edges),
+            "consistency": self.consistency * (_squares(carried_theta, batch.at_targets(theta)) @ edges),
         }
 
-    def _risks(self, own: Tensor, carried: Tensor, support: DomainBatch, where: Tensor) -> tuple[Tensor, ...]:
-        """Return the risks of own and carried parameters, each on the domain at `where` in the support."""
+    def _risks(self, own: Tensor, carried: Tensor, batch: ChartBatch) -> tuple[Tensor, ...]:
+        """Return the risks of own parameters on the anchors' domains and of carried ones on the targets'."""
+        support = batch.support
         features = self.predictor.features(support.x)
-        picked = DomainBatch(
-            gather_rows(features, where), support.y[where], support.weight[where], support.index[where]
-        )
+        seen = torch.cat([batch.at_anchors(features), batch.at_targets(features)])
+        where = torch.cat([batch.anchor, batch.target.flatten()])
+        picked = DomainBatch(seen, support.y[where], support.weight[where], support.index[where])
         outputs = self.predictor.head(torch.cat([own, carried]), picked.x)
         return self.problem.risks(outputs, picked).split([len(own), len(carried)])
 
     def phases(self) -> list[Phase]:
         """Return the one joint phase."""
+        domains = self.problem.domains
+        steps_per_epoch = len(self.order)
+        parameters, tables = list(self.parameters()), ()
+        if not self.shared:  # rows that a block does not see are left alone
+            parameters, tables = [p for p in parameters if p is not self.learned.theta], (self.rows,)
         return [
             Phase(
                 name="joint",
-                epochs=self.epochs,
-                steps_per_epoch=-(-len(self.problem.domains) // self.block),
-                batches=self.batches,
-                players=(Player(self.loss, list(self.parameters()), self.lr, self.weight_decay),),
+                steps=self.epochs * steps_per_epoch,
+                steps_per_epoch=steps_per_epoch,
+                draw=self.draw,
+                players=(Player(self.loss, parameters, self.lr, self.weight_decay, tables=tables),),
+                seed=self.problem.seed,
+                device=domains.z.device,
                 schedule=self.schedule,
                 keep=self.keep,
+                begin_epoch=self.begin_epoch,
+                work=Work(self.measure, self.learned.transport.adopt),
+                captured=not domains.on_disk,
             )
         ]
 
@@ -205,5 +245,5 @@ class NeuralLioPaper(Method):
 
 
 def _squares(a: Tensor, b: Tensor) -> Tensor:
-    """Return Σ over rows of the mean squared difference over coordinates."""
-    return (a - b).square().mean(-1).sum()
+    """Return the mean squared difference over coordinates of each row."""
+    return (a - b).square().mean(-1)

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
-from thetafield.methods.base import Phase, Player, Problem, Schedule
+from thetafield.methods.base import Problem
+from thetafield.methods.phase import Phase, Player, Schedule
 from thetafield.methods.pooled import PooledMethod
 from thetafield.typing import Outputs, Risks
 

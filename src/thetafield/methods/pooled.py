@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.constant import ConstantField
-from thetafield.methods.base import Method, Phase, Player, Problem
+from thetafield.methods.base import Method, Problem
+from thetafield.methods.phase import Phase, Player
 from thetafield.typing import Outputs, Risks
 
 

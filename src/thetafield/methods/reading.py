@@ -6,7 +6,8 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainBatch
 from thetafield.fields.base import ParameterField
-from thetafield.methods.base import Method, Phase, Player, Problem
+from thetafield.methods.base import Method, Problem
+from thetafield.methods.phase import Phase, Player
 
 F = TypeVar("F", bound=ParameterField)
 

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import NeedError
 from thetafield.fields.sequence import SequenceField
-from thetafield.methods.base import METHODS, Method, Needs, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Method, Needs, Problem
+from thetafield.methods.phase import Phase, Player
 from thetafield.methods.space import LR, Choice, Range
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.lift import Measurement, lifted

@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.adversarial import AdversarialMethod
-from thetafield.methods.base import METHODS, Phase, Player, Problem
+from thetafield.methods.base import METHODS, Problem
+from thetafield.methods.phase import Phase, Player
 from thetafield.methods.space import LR, Range
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.perceptron import perceptron

@@ -28,6 +28,8 @@ def loop_loss(method: NeuralLioPaper, batch: ChartBatch) -> dict[str, Tensor]:
     zero = field.theta.new_zeros(())
     own, transported, reconstruction, embedding, consistency = zero, zero, zero, zero, zero
     for row, anchor in enumerate(batch.anchor.tolist()):
+        if not batch.weight[row]:
+            continue
         i = support.index[anchor]
         theta_i = field.theta[i]
         e_i = coder.encode(theta_i[None])[0]

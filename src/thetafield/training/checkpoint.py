@@ -13,7 +13,7 @@ from torch import Tensor
 from thetafield.errors import FormatError
 from thetafield.files import write_whole
 
-FORMAT = 1
+FORMAT = 2
 NAME = "checkpoint.safetensors"
 
 
@@ -25,9 +25,10 @@ class State:
         phase: Index of the phase.
         epoch: Epochs of it that are done.
         method: The method's tensors.
-        optimiser: Adam's tensors, by parameter number and name.
+        optimiser: Adam's tensors by name.
+        work: How much a step does, as it was measured last.
         best: The kept parameters of the best epoch so far, if the phase keeps the best.
-        best_loss: Its training loss.
+        best_loss: Its loss, on the device.
         history: One record per epoch.
         seconds: Training time so far.
     """
@@ -37,7 +38,8 @@ class State:
     method: dict[str, Tensor] = field(default_factory=dict)
     optimiser: dict[str, Tensor] = field(default_factory=dict)
     best: dict[str, Tensor] = field(default_factory=dict)
-    best_loss: float | None = None
+    best_loss: Tensor | None = None
+    work: tuple[int, ...] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -69,7 +71,8 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "phase": state.phase,
             "epoch": state.epoch,
-            "best_loss": state.best_loss,
+            "best_loss": None if state.best_loss is None else float(state.best_loss),
+            "work": state.work,
             "history": state.history,
             "seconds": state.seconds,
         }
@@ -98,6 +101,7 @@ class Checkpoint:
                     f"The checkpoint {self.path} belongs to another run: its {key} is {stored_value!r}, this run's is "
                     f"{value!r}. Use the same settings, another folder, or delete it."
                 )
+        best = header["best_loss"]
         groups: dict[str, dict[str, Tensor]] = {"method": {}, "optimiser": {}, "best": {}}
         for name, tensor in tensors.items():
             group, _, key = name.partition("/")
@@ -105,7 +109,8 @@ class Checkpoint:
         return State(
             phase=header["phase"],
             epoch=header["epoch"],
-            best_loss=header["best_loss"],
+            best_loss=None if best is None else torch.tensor(best, dtype=torch.float64, device=device),
+            work=None if header["work"] is None else tuple(header["work"]),
             history=header["history"],
             seconds=header["seconds"],
             method=groups["method"],
