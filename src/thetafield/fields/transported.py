@@ -7,13 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from thetafield.errors import OptionError, closest
-from thetafield.fields.base import ParameterField
+from thetafield.fields.base import CELLS, ParameterField
 from thetafield.geometry.coder import WIDTHS, Coder
 from thetafield.geometry.laws import ParameterTransport
 from thetafield.geometry.neighbours import nearest
 from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
 
 CHUNK = 8192  # descriptors carried at once: bounds the memory of their generators
+WIDEST_ROW = 64  # descriptors on which one anchor's generators act at once
 
 
 class TransportedField(ParameterField):
@@ -91,12 +92,51 @@ class TransportedField(ParameterField):
         return ParameterTransport(self.coder, self.transport)
 
     def thetas(self, z: Tensor) -> Tensor:
-        """Carry the nearest anchor's latent to each descriptor and decode it."""
-        pieces = []
-        for part in z.split(CHUNK):
-            _, index = nearest(part, self.anchors)
-            used, anchor = torch.unique(index[:, 0], return_inverse=True)
-            latents = self.coder.encode(self.theta[used])
-            latent = self.transport(latents[anchor], self.anchors[used[anchor]], part[:, None])[:, 0]
-            pieces.append(self.coder.decode(latent))
-        return torch.cat(pieces) if pieces else z.new_zeros(0, self.theta_dim)
+        """Carry the nearest anchor's latent to each descriptor and decode it.
+
+        Descriptors are put in rows of one anchor each, so that its generators are formed once for a row and act on all
+        of it as one matrix.
+        """
+        if not len(z):
+            return z.new_zeros(0, self.theta_dim)
+        used, group, sizes = torch.unique(nearest(z, self.anchors)[1][:, 0], return_inverse=True, return_counts=True)
+        part = max(1, CELLS // self.theta_dim)
+        latents = torch.cat([self.coder.encode(self.theta[index]) for index in used.split(part)])
+        # A row is as wide as the mean group, so that at most half of the places stay empty.
+        width = min(WIDEST_ROW, max(1, len(z) // len(used)))
+        row, place = _rows(group, sizes, width)
+        source = self.anchors[used[row]]
+        # An empty place stays at the source, where there is nothing to do.
+        target = source.repeat_interleave(width, 0).index_copy(0, place, z).unflatten(0, (-1, width))
+        carried = [
+            self.transport(latents[index], start, end)
+            for index, start, end in zip(*(t.split(max(1, CHUNK // width)) for t in (row, source, target)), strict=True)
+        ]
+        latent = torch.cat(carried).flatten(0, 1)[place]
+        theta = latent.new_empty(len(z), self.theta_dim)
+        for start in range(0, len(z), part):
+            theta[start : start + part] = self.coder.decode(latent[start : start + part])
+        return theta
+
+
+def _rows(group: Tensor, sizes: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Cut groups into rows of `width` places.
+
+    Args:
+        group: Group of each member, shape (b,).
+        sizes: Number of members of each group.
+        width: Places in a row.
+
+    Returns:
+        The group of each row, and the place of each member, counted through all rows, shape (b,).
+
+    Example:
+        >>> _rows(torch.tensor([1, 0, 1, 1]), torch.tensor([1, 3]), 2)
+        (tensor([0, 1, 1]), tensor([2, 0, 3, 4]))
+    """
+    order = torch.argsort(group, stable=True)
+    rank = torch.empty_like(group)
+    rank[order] = torch.arange(len(group), device=group.device) - (sizes.cumsum(0) - sizes)[group[order]]
+    counts = (sizes + width - 1) // width
+    first = (counts.cumsum(0) - counts) * width
+    return torch.arange(len(sizes), device=group.device).repeat_interleave(counts), first[group] + rank

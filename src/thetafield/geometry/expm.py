@@ -2,6 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 
 import torch
 from jaxtyping import Float
@@ -10,6 +13,7 @@ from torch import Tensor
 from thetafield.errors import DivergenceError
 
 LARGEST_STEP = 4.0  # beyond this norm a step's terms cancel and cost digits
+FEWEST_TERMS = 11  # below this degree the bound on the norm says too little
 LARGEST_NORM = 2048.0  # beyond this exp overflows unless A is close to a rotation, and only costs time
 
 
@@ -42,7 +46,7 @@ class TaylorPlan:
 
 def _terms(norm: float, eps: float) -> int:
     """Return the least degree whose remainder, even after a step that shrinks by exp(−norm), is below eps / 2."""
-    terms, remainder = 1, norm**2 / 2
+    terms, remainder = FEWEST_TERMS, norm ** (FEWEST_TERMS + 1) / math.factorial(FEWEST_TERMS + 1)
     while remainder * math.exp(norm) > eps / 2:
         terms += 1
         remainder *= norm / (terms + 1)
@@ -52,15 +56,16 @@ def _terms(norm: float, eps: float) -> int:
 def norm_bound(
     generators: Float[Tensor, "*batch m m"], scale: Float[Tensor, "*batch c"] | None = None
 ) -> Float[Tensor, ""]:
-    """Return the largest α(A)·max|t| of a batch, where every ‖Aⁿ‖ ≤ αⁿ for n ≥ 2 (Al-Mohy and Higham, 2011).
+    """Return the largest α(A)·max|t| of a batch, where ‖Aⁿ‖ ≤ αⁿ for every n ≥ 12 (Al-Mohy and Higham, 2011).
 
-    α = max(‖A²‖^½, ‖A³‖^⅓) is far below ‖A‖ for the dense random matrices that networks emit, and it bounds the
-    Taylor remainder just as well. The result stays on the device.
+    α = max(‖A⁴‖^¼, ‖A⁵‖^⅕) is far below ‖A‖ for the dense random matrices that networks emit, and it bounds the
+    remainder of a Taylor polynomial of degree 11 or more just as well. The result stays on the device.
     """
     square = generators @ generators
-    cube = square @ generators
+    fourth = square @ square
+    fifth = fourth @ generators
     # The Frobenius norm bounds the 2-norm and needs no decomposition.
-    alpha = torch.maximum(_frobenius(square) ** (1 / 2), _frobenius(cube) ** (1 / 3))
+    alpha = torch.maximum(_frobenius(fourth) ** (1 / 4), _frobenius(fifth) ** (1 / 5))
     alpha = torch.minimum(alpha, _frobenius(generators))
     if scale is not None:
         alpha = alpha * scale.abs().amax(-1)
@@ -69,6 +74,15 @@ def norm_bound(
 
 def _frobenius(matrix: Tensor) -> Tensor:
     return torch.linalg.matrix_norm(matrix, "fro")
+
+
+@cache
+def _kernel() -> ModuleType | None:
+    """Return the module of the fused kernels, where Triton is installed: it comes with torch for GPUs."""
+    try:
+        return import_module("thetafield.geometry.expm_kernel")
+    except ImportError:
+        return None
 
 
 def expm_action(
@@ -102,6 +116,10 @@ def expm_action(
     batch = vectors.shape[:-2]
     matrix = generators.reshape(-1, *generators.shape[-2:])
     value = vectors.reshape(-1, *vectors.shape[-2:])
+    kernel = _kernel() if value.is_cuda else None
+    if kernel is not None and kernel.serves(matrix):
+        carried = kernel.action(matrix, value, scale.reshape(len(value), -1), plan.num_steps, plan.num_terms)
+        return carried.reshape(*batch, *vectors.shape[-2:])
     step = scale.reshape(-1, 1, scale.shape[-1]) / plan.num_steps
     for _ in range(plan.num_steps):
         start = value

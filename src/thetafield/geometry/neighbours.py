@@ -4,18 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from torch import Tensor
 
 from thetafield.typing import Anchors, Descriptors
 
 CELLS = 2**24  # distances held at once
-ROWS = 2**18  # queries of a tree at once
 WIDEST_TREE = 10  # beyond this width a tree visits most of its points
 # A tree saves most of the distances but has to be built and asked on the host: it pays for b queries of N anchors where
 # bN > REPAYS · (b + N). Measured for two cores, and for one H200 with the cores beside it.
 REPAYS = {"cpu": 2**9, "cuda": 2**14}
 PAIRS = 2**20  # distances that are formed one by one in a few milliseconds
+MOST_TIES = 2**8  # equally near places among which the lowest index is looked for
 SPARE = 8  # candidates beyond those asked for, among which a quick search looks exactly
 EXACT = "donot_use_mm_for_euclid_dist"  # the quick form, by a matrix product, loses digits for close points
 
@@ -62,7 +62,7 @@ class Distinct:
 def nearest(query: Descriptors, anchors: Anchors, count: int = 1) -> tuple[Tensor, Tensor]:
     """Return (distances, indices) of the `count` nearest anchors of each query, shape (b, count), nearest first.
 
-    Few pairs are all measured, where the descriptors lie. Many pairs of narrow descriptors, a dozen numbers at most,
+    Few pairs are all measured, where the descriptors lie. Many pairs of narrow descriptors, ten numbers at most,
     go to a k-d tree on the host: it is exact, needs N log N time and linear memory, and finds the neighbours of a
     million points in seconds, while a GPU would need 10¹² distances. In wide descriptors a tree has to visit most
     points, and a matrix product finds candidates instead. All ways are exact, and distances are differentiable. Of
@@ -125,31 +125,30 @@ def by_product(query: Descriptors, anchors: Anchors, count: int) -> Tensor:
 def by_tree(query: Descriptors, anchors: Anchors, count: int) -> Tensor:
     """Ask a k-d tree of the different anchors, on the host; ties go to the lowest index."""
     distinct = Distinct.of(anchors.detach().cpu().double())
-    tree = cKDTree(distinct.points.numpy())
-    points = query.detach().cpu().double().nan_to_num()  # what lies nowhere may be near to anything
-    found = [_ask(tree, distinct, part, count, count + 1) for part in points.split(ROWS)]
-    return torch.cat(found).to(query.device)
+    tree = KDTree(distinct.points.numpy())
+    points = query.detach().cpu().double().nan_to_num(0, 0, 0)  # what lies nowhere may be given any neighbours
+    return _ask(tree, distinct, points, count, count + 1).to(query.device)
 
 
-def _ask(tree: cKDTree, distinct: Distinct, points: Tensor, count: int, width: int) -> Tensor:
-    """Return the `count` nearest anchors of each point from its `width` nearest different ones."""
+def _ask(tree: KDTree, distinct: Distinct, points: Tensor, count: int, width: int) -> Tensor:
+    """Return the `count` nearest anchors of each point, from its `width` nearest places."""
     width = min(width, len(distinct.points))
-    distance, place = map(torch.from_numpy, tree.query(points.numpy(), range(1, width + 1), workers=_workers()))
-    # Anchors that share a place are as near as each other: at most `count` of them are needed, the first ones.
+    # Anchors that share a place are equally near: of each place the first `count` are enough.
     copy = torch.arange(min(count, int(distinct.sizes.max())))
-    size = distinct.sizes[place][..., None]
-    index = distinct.members[distinct.starts[place][..., None] + torch.minimum(copy, size - 1)].flatten(1)
-    distance = torch.where(copy < size, distance[..., None], torch.inf)
-    index, order = index.sort(1)
-    nearest_first = distance.flatten(1).gather(1, order).sort(dim=1, stable=True).indices
-    answer = index.gather(1, nearest_first[:, :count])
-    # A tie between the last one asked for and the last one found: others may be as near, so more are asked for.
-    tied = (distance[:, -1, 0] == distance[:, min(count, width) - 1, 0]) & (width < len(distinct.points))
-    if tied.any():
-        answer[tied] = _ask(tree, distinct, points[tied], count, 2 * width)
-    return answer
-
-
-def _workers() -> int:
-    """Return as many threads as torch may use: a test or a trial beside others has one."""
-    return torch.get_num_threads()
+    found = []
+    for part in points.split(max(1, CELLS // (width * len(copy)))):
+        # As many threads as torch may use: a test, or a trial beside others, has one.
+        answer = tree.query(part.numpy(), range(1, width + 1), workers=torch.get_num_threads())
+        distance, place = map(torch.from_numpy, answer)
+        size = distinct.sizes[place][..., None]
+        anchor = distinct.members[distinct.starts[place][..., None] + torch.minimum(copy, size - 1)]
+        each = torch.where(copy < size, distance[..., None], torch.inf)
+        by_index, order = anchor.flatten(1).sort(1)
+        order = each.flatten(1).gather(1, order).sort(dim=1, stable=True).indices
+        index = by_index.gather(1, order[:, :count])
+        # The last one asked for is as near as the last one found, so that others may be as near: more are asked for.
+        tied = distance[:, -1] == distance[:, min(count, width) - 1]
+        if width < min(len(distinct.points), max(count, MOST_TIES)) and tied.any():
+            index[tied] = _ask(tree, distinct, part[tied], count, 2 * width)
+        found.append(index)
+    return torch.cat(found)

@@ -10,6 +10,8 @@ from thetafield.geometry.gate import Gate
 from thetafield.geometry.generators import CoefficientNet, make_generators
 from thetafield.typing import Descriptors, Latents, Targets, TransportedLatents
 
+ROOM = 1.5  # how far norms may grow from one measurement to the next
+
 
 class Transport(nn.Module, ABC):
     """Carries the latent of a source domain to the k targets of its chart, all at once.
@@ -86,10 +88,10 @@ class LieTransport(Transport):
 
     @torch.no_grad()
     def measure(self, source: Descriptors, target: Targets) -> tuple[int, ...]:
-        """Return steps and Taylor terms for twice the norm met on these pairs: room to grow until the next time."""
+        """Return steps and Taylor terms for the norm met on these pairs, with room to grow until the next time."""
         generators, scalars = self.algebra(source, target)
         bound = float(norm_bound(generators, scalars.mT))
-        plan = TaylorPlan.for_norm(max(2 * bound, 1.0), generators.dtype)
+        plan = TaylorPlan.for_norm(max(ROOM * bound, 1.0), generators.dtype)
         return plan.num_steps, plan.num_terms
 
     def adopt(self, work: tuple[int, ...]) -> None:
