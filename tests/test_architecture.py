@@ -13,6 +13,7 @@ ROOT = Path(thetafield.__file__).parent
 # From the top of the house to the ground: a module imports from its own floor or from those below.
 FLOORS = [
     {"cli", "__main__"},
+    {"speed"},
     {"testing"},
     {"report", "explorer", "serving"},
     {"bench"},
@@ -22,7 +23,7 @@ FLOORS = [
     {"fields"},
     {"geometry", "predictors", "datasets"},
     {"data"},
-    {"errors", "files", "memory", "options", "registry", "streams", "typing", "__init__"},
+    {"errors", "files", "memory", "options", "ranks", "registry", "streams", "typing", "__init__"},
 ]
 
 
@@ -58,16 +59,25 @@ def test_every_file_fits_in_a_head():
 
 
 def test_core_imports_nothing_but_core():
-    """Everything outside report (and later extras) runs on the core dependencies alone."""
+    """Everything outside report (and later extras) runs on the core dependencies alone, kernels on Triton as well."""
     core = {"torch", "numpy", "scipy", "sklearn", "safetensors", "pyarrow", "typer", "rich", "jaxtyping", "thetafield"}
     for path in rooms():
         if path.relative_to(ROOT).parts[0] not in ("report",):
+            allowed = core | ({"triton"} if path.stem.endswith("_kernel") else set())
             for name in imports(path):
                 top = name.split(".")[0]
-                assert top in core or top in sys.stdlib_module_names, f"{path} imports {name}"
+                assert top in allowed or top in sys.stdlib_module_names, f"{path} imports {name}"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["train", "--help"], ["demo", "--help"]])
+def test_kernels_are_imported_where_they_serve_alone():
+    """A kernel needs Triton, which comes with torch for GPUs: nothing imports one at its top."""
+    for path in rooms():
+        assert not any(name.endswith("_kernel") for name in imports(path)), f"{path} imports a kernel"
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["train", "--help"], ["demo", "--help"], ["speed", "--help"]]
+)
 def test_help_does_not_import_torch(words):
     script = (
         "import sys; sys.argv = ['thetafield', *sys.argv[1:]]\n"

@@ -59,6 +59,8 @@ def test_a_finished_trial_is_not_overwritten(tmp_path):
         (["train", "two-moons", "neurallio", "--data-set", "num_train=4"], "at least 6 training domains"),
         (["train", "two-moons", "erm", "--device", "tpu"], "device is one of auto, cpu or cuda"),
         (["list", "method"], "did you mean 'methods'?"),
+        (["speed", "--quick", "--only", "exponential,epochs"], "did you mean 'epoch'?"),
+        (["speed", "--quick", "--only", ","], "--only needs at least one section: epoch, "),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(words, sentence, tmp_path):

@@ -6,7 +6,7 @@ import torch
 
 from thetafield.errors import DataError
 from thetafield.geometry.atlas import knn_charts, random_charts
-from thetafield.geometry.coder import Coder
+from thetafield.geometry.coder import LeanCoder, PerceptronCoder
 from thetafield.geometry.generators import CommutingGenerators
 from thetafield.geometry.laws import ParameterTransport, check_laws
 from thetafield.geometry.transport import LieTransport
@@ -42,8 +42,8 @@ def test_too_many_neighbours_is_said():
         knn_charts(torch.rand(5, 2), 5)
 
 
-def test_random_charts_hold_the_anchor_and_distinct_others(generator):
-    charts = random_charts(8, 3, torch.tensor([5, 2]), generator)
+def test_random_charts_hold_the_anchor_and_distinct_others():
+    charts = random_charts(8, 3, torch.tensor([5, 2]))
     assert charts[:, 0].tolist() == [5, 2]
     assert all(len(set(row)) == 4 for row in charts.tolist())
 
@@ -70,7 +70,7 @@ def test_the_first_coordinate_acts_first(generator):
     torch.testing.assert_close(carried, torch.matrix_exp(second) @ torch.matrix_exp(first) @ latent[0])
 
 
-class Isometry(Coder):
+class Isometry(PerceptronCoder):
     """A linear coder with an exact inverse, so that only the transport can break a law."""
 
     def __init__(self, size):
@@ -110,7 +110,7 @@ def test_only_the_identity_is_exact_for_a_generator_field(generator):
 @torch.no_grad()
 def test_laws_equal_a_loop(generator):
     torch.manual_seed(0)
-    coder, transport = Coder(10, 4, (8,)).double(), LieTransport(2, 4).double()
+    coder, transport = PerceptronCoder(10, 4, (8,)).double(), LieTransport(2, 4).double()
     operator = ParameterTransport(coder, transport)
     thetas = torch.randn(5, 10, dtype=torch.float64, generator=generator)
     z = torch.rand(5, 2, dtype=torch.float64, generator=generator)
@@ -142,3 +142,15 @@ def test_trust_falls_with_distance(generator):
     assert torch.equal(trust(anchors), torch.ones(40))
     line = torch.stack([torch.linspace(1, 4, 20), torch.full((20,), 0.5)], 1)
     assert (trust(line).diff() <= 0).all() and trust(line)[-1] < 1e-3
+
+
+def test_the_lean_coder_starts_at_the_common_start_and_holds_as_many_directions_as_its_rank():
+    coder = LeanCoder(30, 4, rank=5).double()
+    start = torch.randn(30, dtype=torch.float64)
+    coder.start_at(start)
+    same = coder.encode(start[None])
+    torch.testing.assert_close(same, coder.encoder(torch.zeros(1, 5, dtype=torch.float64)))
+    thetas = coder.decode(torch.randn(50, 4, dtype=torch.float64)) - start
+    assert torch.linalg.matrix_rank(thetas, atol=1e-9) == 5
+    weights = sum(p.numel() for p in coder.parameters())
+    assert weights < 12 * 30 + 2 * (5 * 128 + 128 * 4) + 300

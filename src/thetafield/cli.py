@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -148,18 +148,23 @@ def train(
     Or with the method's settings tuned first: thetafield train two-moons dann --tune 10
 
     Or on your own table: thetafield train my.parquet neurallio --target y --domain station --descriptors lat,lon
+
+    Or on all GPUs of a machine: torchrun --nproc-per-node gpu -m thetafield train my.parquet neurallio … --resume
     """
     from thetafield.bench.trial import run_trial
     from thetafield.memory import keep_freed_memory
     from thetafield.options import parse_assignments
+    from thetafield.ranks import Ranks
     from thetafield.report.progress import training_display
+    from thetafield.report.trial import print_result
 
+    ranks = Ranks.started()
     keep_freed_memory()
     _use_data_dir(data_dir)
     task = _task(dataset, target, domain, descriptors, features, places, classification, holdout)
     name = dataset if isinstance(task, str) else Path(dataset).stem
     folder = out or Path("out") / f"{name}-{method}-{seed}"
-    if resume and not folder.exists():
+    if resume and not folder.exists() and ranks.first:
         typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)
     try:
         with training_display(f"{method} on {dataset}") as report:
@@ -175,12 +180,18 @@ def train(
                 device=device,
                 resume=resume,
                 checkpoint_every=checkpoint_every,
-                report=report,
+                report=report if ranks.first else None,
+                ranks=ranks,
             )
     except KeyboardInterrupt:
-        typer.echo(f"thetafield: stopped; {folder} keeps what was done, and --resume goes on from there.", err=True)
+        if ranks.first:
+            typer.echo(f"thetafield: stopped; {folder} keeps what was done, and --resume goes on from there.", err=True)
         raise typer.Exit(130) from None
-    _show(result, folder, as_json)
+    if ranks.first:
+        if as_json:
+            typer.echo(json.dumps(result))
+        else:
+            print_result(result, folder)
 
 
 def _task(
@@ -232,25 +243,28 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _show(result: dict[str, Any], folder: Path, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(result))
-        return
-    unit = " %" if result["metric"] == "error" else ""
-    typer.echo(f"{result['method']} on {result['dataset']}, seed {result['seed']}: ", nl=False)
-    typer.echo(f"{result['metric']} {result['score']:.2f}{unit} over {len(result['per_domain'])} unseen domains")
-    for name, group in result["groups"].items():
-        typer.echo(f"  {name:<8} {group['score']:.2f}{unit} ({group['domains']} domains)")
-    typer.echo(f"  worst decile {result['worst_decile']:.2f}{unit}, {result['train_seconds']:.1f} s of training")
-    if result["tuning"]:
-        chosen = result["tuning"]["draws"][result["tuning"]["best"]]
-        words = ", ".join(f"{name}={value}" for name, value in chosen["options"].items()) or "the defaults"
-        held_out = sum(map(len, result["tuning"]["held_out"]))
-        typer.echo(f"  tuned on {held_out} held-out training domains: {words}")
-    if (folder / "field").exists():
-        typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
-    else:
-        typer.echo(f"The result is in {folder / 'result.json'}; {result['method']} has no θ(z), so no field is saved.")
+@app.command()
+def export(
+    field: Annotated[Path, typer.Argument(help="Folder of a saved field: `thetafield train` writes OUT/field.")],
+    out: Annotated[Path, typer.Option(help="The file: .onnx, or .pt2 for a program of torch.")],
+    z: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The descriptor: numbers (or dates) with commas between them.")
+    ] = None,
+    inputs: Annotated[
+        str, typer.Option(metavar="TYPE", help="Type of the inputs: float32, float64, float16 or uint8.")
+    ] = "float32",
+) -> None:
+    """Write the model of one descriptor as a file that runs without thetafield, checked against the model.
+
+    For example: thetafield export out/two-moons-neurallio-0/field --z 12,30 --out model.onnx
+    """
+    from thetafield.fields.export import export_model
+    from thetafield.fields.storage import load_model
+    from thetafield.files import writable_folder
+
+    writable_folder(out.parent)
+    export_model(load_model(field), z, out, inputs)
+    typer.echo(f"The model at z = ({z or ''}) is in {out}.")
 
 
 @app.command()
@@ -268,6 +282,32 @@ def demo(
     run_demo(out, seed=seed, device=device, quick=quick)
 
 
+@app.command()
+def speed(
+    out: Annotated[Path, typer.Option(help="Folder of speed.json and speed.png.")] = Path("out/speed"),
+    device: Device = "auto",
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer turns and smaller sizes: about a minute.")] = False,
+    only: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Sections to measure, such as epoch,domains; all by default.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast everything is, every reference in the same run, and how time grows with N and D.
+
+    Sections: epoch, exponential, capture, training, methods, inference, domains, parameters, memory.
+    """
+    from thetafield.memory import keep_freed_memory
+    from thetafield.speed.run import run_speed
+    from thetafield.speed.table import print_speed
+
+    keep_freed_memory()
+    record = run_speed(out, device=device, quick=quick, only=_names(only))
+    if as_json:
+        typer.echo(json.dumps(record))
+    else:
+        print_speed(record, out)
+
+
 def main() -> None:
     """Run the program; what is wrong with the input is said in one sentence, with exit code 2."""
     # Before torch is loaded: threads that wait for each other should soon sleep, or a busy machine slows them tenfold.
@@ -275,5 +315,6 @@ def main() -> None:
     try:
         app()
     except ThetafieldError as error:
-        typer.echo(f"thetafield: {error}", err=True)
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun starts on a host, one speaks
+            typer.echo(f"thetafield: {error}", err=True)
         sys.exit(2)

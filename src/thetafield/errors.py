@@ -24,6 +24,10 @@ class FormatError(ThetafieldError):
     """A saved field or a checkpoint is damaged, altered, or of a format this version does not read."""
 
 
+class ExportError(ThetafieldError):
+    """A model cannot be written for other programs, or what was written answers differently."""
+
+
 class DivergenceError(ThetafieldError):
     """A loss stopped being finite during training."""
 

@@ -15,7 +15,8 @@ class Registry(Generic[T]):
 
     Args:
         kind: What an entry is, in messages: "method", "dataset", "predictor".
-        package: The package whose modules register entries; they are imported on the first look-up.
+        package: The package whose modules register entries; they are imported on the first look-up, except kernels
+            (`*_kernel`), which register nothing and need Triton.
     """
 
     def __init__(self, kind: str, package: str) -> None:
@@ -39,7 +40,8 @@ class Registry(Generic[T]):
         if not self._complete:
             package = import_module(self.package)
             for module in pkgutil.iter_modules(package.__path__, f"{self.package}."):
-                import_module(module.name)
+                if not module.name.endswith("_kernel"):
+                    import_module(module.name)
             self._complete = True
 
     def names(self) -> list[str]:

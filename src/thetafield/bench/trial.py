@@ -25,6 +25,7 @@ from thetafield.fields.storage import save_model
 from thetafield.files import writable_folder, write_json
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
+from thetafield.ranks import ALONE, Ranks
 from thetafield.training.checkpoint import NAME as CHECKPOINT
 from thetafield.training.fit import Report
 from thetafield.training.train import Trained, device_name, pick_device, train_field
@@ -44,12 +45,14 @@ def run_trial(
     resume: bool = False,
     checkpoint_every: float = 20.0,
     report: Report | None = None,
+    ranks: Ranks = ALONE,
 ) -> dict[str, Any]:
     """Run one trial into the folder `out` and return its result.
 
     `out` receives every draw of tuning (`tuning.json`) and the checkpoint while training, then the saved field
     (`field/`, unless the method has no θ), the losses (`history.json`) and, last, `result.json`: where that file
-    exists, the trial is complete.
+    exists, the trial is complete. Of several ranks, which all call this, the first one writes all that and scores the
+    field; the others return nothing, {}, once the field is trained.
 
     Args:
         dataset: Registry name of the dataset, or a task such as a person's own table.
@@ -64,8 +67,12 @@ def run_trial(
         resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
         checkpoint_every: Least seconds between two checkpoints.
         report: Called after every epoch.
+        ranks: Who trains together; they need not have joined.
     """
     out = Path(out)
+    METHODS[method].check_ranks(ranks)
+    if ranks.several and tune_draws:
+        raise OptionError("Tuning runs on one rank: tune without torchrun, then give the settings it found with --set.")
     if not isinstance(dataset, str) and dataset_options:
         raise OptionError("Options of a dataset (--data-set) are for registered datasets, not for a table of your own.")
     task = Registered(dataset, dataset_options or {}) if isinstance(dataset, str) else dataset
@@ -83,10 +90,12 @@ def run_trial(
     finished = _earlier(out, settings, fixed, resume)
     if finished is not None:
         return finished
-    place = pick_device(device)
-    data = task.build(seed)
+    place = ranks.device(pick_device(device))
+    ranks.join(place)
+    data = ranks.in_turn(lambda: task.build(seed))
     METHODS[method].check_needs(data.train, data.ordered, task.name)
-    writable_folder(out)
+    if ranks.first:
+        writable_folder(out)
 
     def train(domains: DomainSet, chosen: Mapping[str, Any], tell: Report | None, checkpoint: Path | None) -> Trained:
         return train_field(
@@ -99,10 +108,11 @@ def run_trial(
             ordered=data.ordered,
             where=task.name,
             standardise=data.standardise,
-            device=str(place),
+            device=device,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
             report=tell,
+            ranks=ranks,
         )
 
     selection = None
@@ -123,6 +133,9 @@ def run_trial(
         )
         full = full | selection.options
     trained = train(data.train, full, report, out)
+    ranks.leave()
+    if not ranks.first:
+        return {}
     # Before the scores: a model that has no answer somewhere is worth looking at.
     if isinstance(trained.model, FieldModel):
         save_model(trained.model, out / "field")
@@ -130,7 +143,7 @@ def run_trial(
     result = settings | {"options": _plain(full)} | _scored(trained, data, seed)
     result |= {
         "tuning": None if selection is None else selection.record(),
-        "device": device_name(place),
+        "device": f"{ranks.count} × {device_name(place)}" if ranks.several else device_name(place),
         "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     write_json(out / "result.json", result)

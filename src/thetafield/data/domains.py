@@ -20,25 +20,9 @@ from thetafield.data.arrays import (
     in_domain_order,
     to_numpy,
 )
+from thetafield.data.batch import DomainBatch
 from thetafield.data.encoder import TableEncoder, complete_column, read_frame
 from thetafield.errors import DataError
-
-
-@dataclass(frozen=True, eq=False)
-class DomainBatch:
-    """A rectangular piece of b domains with n samples each.
-
-    Args:
-        x: Inputs, shape (b, n, ...).
-        y: Class indices (b, n) or targets (b, n, t).
-        weight: Weight of each sample in its domain's risk, shape (b, n); every row sums to one, padding weighs nothing.
-        index: Which domain each row is, shape (b,).
-    """
-
-    x: Tensor
-    y: Tensor
-    weight: Tensor
-    index: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,24 +271,30 @@ class DomainSet:
 
         Nothing is read from the device. Without a generator the draw is the device's own, as training seeds it.
         """
-        sizes = self.sizes[index]
+        return self.take(*self.drawn_rows(index, num_samples, generator), index)
+
+    def drawn_rows(
+        self, index: Tensor, num_samples: int, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return which rows :meth:`draw` draws, shape (b, n), and their weights."""
+        start, end = self.offsets[index][:, None], self.offsets[index + 1][:, None]
         uniform = torch.rand((len(index), num_samples), generator=generator, device=self.offsets.device)
-        # The product can round up to the size itself, hence the clamp.
-        within = (uniform * sizes[:, None]).long().clamp_(max=sizes[:, None] - 1)
-        rows = self.offsets[index][:, None] + within
-        weight = torch.full_like(uniform, 1 / num_samples, dtype=self.z.dtype)
-        return self.take(rows, weight, index)
+        # The product can round up to the size itself, hence the minimum.
+        rows = torch.minimum(start + (uniform * (end - start)).long(), end - 1)
+        return rows, torch.full_like(uniform, 1 / num_samples, dtype=self.z.dtype)
 
     def padded(self, index: Tensor) -> DomainBatch:
         """Return all samples of each domain of `index`, padded to the longest of all domains.
 
         Padding repeats a domain's last sample with weight zero, so that shapes depend on the set and not on the batch.
         """
-        sizes = self.sizes[index][:, None]
-        within = torch.arange(self.longest, device=self.offsets.device)[None, :]
-        rows = self.offsets[index][:, None] + torch.minimum(within, sizes - 1)
-        weight = (within < sizes).to(self.z.dtype) / sizes
-        return self.take(rows, weight, index)
+        return self.take(*self.padded_rows(index), index)
+
+    def padded_rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Return which rows :meth:`padded` takes, shape (b, n), and their weights."""
+        start, end = self.offsets[index][:, None], self.offsets[index + 1][:, None]
+        rows = start + torch.arange(self.longest, device=self.offsets.device)
+        return torch.minimum(rows, end - 1), (rows < end).to(self.z.dtype) / (end - start)
 
     def take(self, rows: Tensor, weight: Tensor, index: Tensor) -> DomainBatch:
         """Return the samples at `rows`, shape (b, n), carried to where the descriptors are."""

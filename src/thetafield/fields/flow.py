@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from thetafield.fields.base import ParameterField
-from thetafield.geometry.coder import WIDTHS, Coder
+from thetafield.geometry.coder import WIDTHS, PerceptronCoder
 from thetafield.geometry.flow import make_flow
 
 
@@ -52,7 +52,7 @@ class FlowField(ParameterField):
         }
         self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
         self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
-        self.coder = Coder(theta_dim, latent_dim, tuple(widths))
+        self.coder = PerceptronCoder(theta_dim, latent_dim, tuple(widths))
         self.flow = make_flow(dynamics, latent_dim, hidden)
 
     @property

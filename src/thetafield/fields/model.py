@@ -14,6 +14,7 @@ from thetafield.data.encoder import TableEncoder
 from thetafield.errors import DataError, NeedError
 from thetafield.fields.base import ParameterField
 from thetafield.fields.recipe import Affine, Recipe
+from thetafield.geometry.neighbours import Distinct
 from thetafield.geometry.trust import Trust
 from thetafield.predictors.base import Predictor
 
@@ -124,12 +125,11 @@ class FieldModel(Model):
         """
         if len(x) != len(z):
             raise DataError(f"There are {len(x)} rows of inputs but {len(z)} descriptors: give one z per row.")
-        distinct, group = torch.unique(z, dim=0, return_inverse=True) if z.shape[1] else (z[:1], torch.zeros(len(z)))
+        distinct = Distinct.of(z.cpu())
         answers = x.new_empty(len(x), self.recipe.num_outputs, dtype=torch.float64, device=self.device)
-        for groups, rows in _rectangles(
-            group.long(), len(distinct), THETAS // self.field.theta_dim, max(1, CELLS // prod(x.shape[1:]))
-        ):
-            theta = self.theta(distinct[groups]).double()
+        cells = max(1, CELLS // prod(x.shape[1:]))
+        for groups, rows in _rectangles(distinct, THETAS // self.field.theta_dim, cells):
+            theta = self.theta(distinct.points[groups]).double()
             part = x[rows].to(self.device)
             part = part.double() if self.inputs is None else self.inputs(part.double())
             features = self.predictor.features(part.to(theta.dtype if self._plain else torch.float32)).double()
@@ -148,7 +148,10 @@ class FieldModel(Model):
         return isinstance(self.predictor.backbone, nn.Identity)
 
     def model_at(self, z: Tensor) -> nn.Module:
-        """Return an ordinary module for one raw descriptor of shape (d,): raw inputs in, logits or raw targets out."""
+        """Return an ordinary module for one raw descriptor of shape (d,): raw inputs in, logits or raw targets out.
+
+        It can be compiled (`torch.compile`) and written to a file for other programs (`thetafield.fields.export`).
+        """
         if z.shape != (len(self.recipe.descriptors),):
             raise DataError(
                 f"model_at takes one descriptor with {len(self.recipe.descriptors)} numbers "
@@ -189,15 +192,12 @@ class ModelAt(nn.Module):
         return answer[:, 0] if self.squeeze else answer
 
 
-def _rectangles(group: Tensor, num_groups: int, most_groups: int, cells: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _rectangles(distinct: Distinct, most_groups: int, cells: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield (groups (b,), rows (b, n)) that cover all rows, groups of like size together; padding repeats a row."""
-    group = group.cpu()
-    sizes = torch.bincount(group, minlength=num_groups)
-    order = torch.argsort(group, stable=True)
-    starts = sizes.cumsum(0) - sizes
+    sizes = distinct.sizes
     by_size = torch.argsort(sizes, stable=True)
     position = 0
-    while position < num_groups:
+    while position < len(sizes):
         # Groups come in rising size: grow the rectangle while it holds less than half padding and fits the budget.
         smallest = int(sizes[by_size[position]])
         limit = torch.searchsorted(sizes[by_size], 2 * smallest, right=True)
@@ -205,7 +205,7 @@ def _rectangles(group: Tensor, num_groups: int, most_groups: int, cells: int) ->
         groups = by_size[position : position + count]
         longest = sizes[groups].max()
         within = torch.minimum(torch.arange(int(longest))[None], sizes[groups][:, None] - 1)
-        rows = order[starts[groups][:, None] + within]
+        rows = distinct.members[distinct.starts[groups][:, None] + within]
         for part in rows.split(max(1, cells // count), dim=1):  # one group alone may be longer than the budget
             yield groups, part
         position += count

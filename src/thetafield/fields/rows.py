@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from thetafield.geometry.atlas import gather_rows
+from thetafield.ranks import ALONE, Ranks
 from thetafield.typing import Indices, Thetas
 
 
@@ -15,23 +17,43 @@ class RowTable:
 
     Args:
         table: One row per domain, shape (N, D).
+        ranks: Who shares the table: each rank keeps its own rows in `table` and lets go of the others.
     """
 
-    def __init__(self, table: nn.Parameter) -> None:
-        self.table = table
+    def __init__(self, table: nn.Parameter, ranks: Ranks = ALONE) -> None:
+        self.table, self.ranks = table, ranks
+        self.shape = tuple(table.shape)  # of the whole table
         self.lazy = False
         self.index: Indices | None = None
         self.taken: Thetas | None = None
+        own = ranks.part(len(table))
+        self.start = own.start
+        if ranks.several:
+            table.data = table.data[own].clone()
 
     def take(self, index: Indices) -> Thetas:
-        """Return the rows at `index`; where updates are lazy, as a leaf whose gradient is that of the rows alone."""
+        """Return the rows at `index`; where updates are lazy, as a leaf whose gradient is that of the rows alone.
+
+        Ranks that share the table all take at once, as many rows each.
+        """
         if not (self.lazy and torch.is_grad_enabled()):
-            return self.table[index]
-        self.index, self.taken = index, self.table.detach()[index].requires_grad_()
+            assert not self.ranks.several
+            return gather_rows(self.table, index) if torch.is_grad_enabled() else self.table[index]
+        rows = self.table.detach()
+        rows = self.ranks.fetched(rows, self.start, index) if self.ranks.several else rows[index]
+        self.index, self.taken = index, rows.requires_grad_()
         return self.taken
 
-    def summed(self) -> Tensor:
-        """Return the gradient of the rows taken last; a row taken several times gets the sum each time."""
+    def pending(self) -> tuple[Indices, Thetas, Tensor]:
+        """Return which rows of `table` any rank has taken last, repeated or not, with their values and gradients."""
         assert self.index is not None and self.taken is not None and self.taken.grad is not None
-        same = (self.index[:, None] == self.index[None]).to(self.taken.dtype)
-        return same @ self.taken.grad
+        if not self.ranks.several:
+            return self.index, self.taken.detach(), self.taken.grad
+        index, gradient = self.ranks.gathered(self.index) - self.start, self.ranks.gathered(self.taken.grad)
+        here = ((index >= 0) & (index < len(self.table))).nonzero()[:, 0]
+        return index[here], self.table.detach()[index[here]], gradient[here]
+
+
+def summed(index: Indices, gradient: Tensor) -> Tensor:
+    """Return the gradients of rows that may be repeated, each with the sum over all of the same index."""
+    return (index[:, None] == index[None]).to(gradient.dtype) @ gradient

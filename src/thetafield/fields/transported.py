@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from thetafield.errors import OptionError, closest
 from thetafield.fields.base import CELLS, ParameterField
-from thetafield.geometry.coder import WIDTHS, Coder
+from thetafield.geometry.coder import WIDTHS, make_coder
 from thetafield.geometry.laws import ParameterTransport
 from thetafield.geometry.neighbours import nearest
 from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
@@ -18,14 +18,16 @@ WIDEST_ROW = 64  # descriptors on which one anchor's generators act at once
 
 
 class TransportedField(ParameterField):
-    """θ(z) = decode(T(encode(θ_i), z_i, z)) with z_i the nearest training descriptor.
+    """θ(z) = decode(T(encode(θ_i), z_i, z)) with z_i the nearest training descriptor under the charts' weights.
 
     Args:
         descriptor_dim: d.
         theta_dim: D.
         num_anchors: N.
         latent_dim: m.
-        widths: Hidden widths of the coder.
+        coder: "perceptron" or "lean".
+        widths: Hidden widths of the perceptron coder.
+        rank: Number of directions of the lean coder.
         transport: "lie", "plain" or "linear".
         gate: Whether a gate modulates the descriptors.
         num_generators: r; None takes one per descriptor coordinate. Read by the Lie transport only.
@@ -35,6 +37,7 @@ class TransportedField(ParameterField):
 
     kind = "transported"
     anchors: Tensor
+    chart_weights: Tensor
 
     def __init__(
         self,
@@ -42,7 +45,9 @@ class TransportedField(ParameterField):
         theta_dim: int,
         num_anchors: int,
         latent_dim: int = 32,
+        coder: str = "perceptron",
         widths: Sequence[int] = WIDTHS,
+        rank: int = 64,
         transport: str = "lie",
         gate: bool = True,
         num_generators: int | None = None,
@@ -55,7 +60,9 @@ class TransportedField(ParameterField):
             "theta_dim": theta_dim,
             "num_anchors": num_anchors,
             "latent_dim": latent_dim,
+            "coder": coder,
             "widths": list(widths),
+            "rank": rank,
             "transport": transport,
             "gate": gate,
             "num_generators": num_generators,
@@ -64,7 +71,8 @@ class TransportedField(ParameterField):
         }
         self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
         self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
-        self.coder = Coder(theta_dim, latent_dim, tuple(widths))
+        self.register_buffer("chart_weights", torch.ones(descriptor_dim))
+        self.coder = make_coder(coder, theta_dim, latent_dim, tuple(widths), rank)
         kinds: dict[str, Callable[[], Transport]] = {
             "lie": lambda: LieTransport(
                 descriptor_dim,
@@ -99,7 +107,8 @@ class TransportedField(ParameterField):
         """
         if not len(z):
             return z.new_zeros(0, self.theta_dim)
-        used, group, sizes = torch.unique(nearest(z, self.anchors)[1][:, 0], return_inverse=True, return_counts=True)
+        _, index = nearest(z * self.chart_weights, self.anchors * self.chart_weights)
+        used, group, sizes = torch.unique(index[:, 0], return_inverse=True, return_counts=True)
         part = max(1, CELLS // self.theta_dim)
         latents = torch.cat([self.coder.encode(self.theta[index]) for index in used.split(part)])
         # A row is as wide as the mean group, so that at most half of the places stay empty.

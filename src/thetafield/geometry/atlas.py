@@ -1,9 +1,11 @@
 """Charts: which training domains lie near which, as an edge list (Eq. 8 of the paper)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from thetafield.errors import DataError
 from thetafield.geometry.neighbours import Distinct, nearest
@@ -27,16 +29,28 @@ class Charts:
         return torch.stack([source.repeat_interleave(self.neighbours.shape[1]), self.neighbours.flatten()])
 
 
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.rows = len(values)
+        return values[index]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (index,) = ctx.saved_tensors
+        pick = torch.nn.functional.one_hot(index, ctx.rows).to(gradient)
+        return (pick.mT @ gradient.flatten(1)).unflatten(1, gradient.shape[1:]), None
+
+
 def gather_rows(values: Tensor, index: Indices) -> Tensor:
     """Return values[index], repeated rows included, with a backward pass that sums in a fixed order.
 
     The gradient of plain indexing adds repeated rows in whatever order the threads come by, and the same seed would
-    not give the same bits. A product with the matrix that picks the rows is exact and always sums alike.
+    not give the same bits. A product with the matrix that picks the rows always sums alike.
     """
-    if not values.requires_grad:
-        return values[index]
-    pick = torch.nn.functional.one_hot(index, len(values)).to(values)
-    return (pick @ values.flatten(1)).unflatten(1, values.shape[1:])
+    return _Gather.apply(values, index) if values.requires_grad else values[index]
 
 
 def knn_charts(z: Anchors, num_neighbours: int) -> Charts:

@@ -77,12 +77,18 @@ def _frobenius(matrix: Tensor) -> Tensor:
 
 
 @cache
-def _kernel() -> ModuleType | None:
+def _kernels() -> ModuleType | None:
     """Return the module of the fused kernels, where Triton is installed: it comes with torch for GPUs."""
     try:
         return import_module("thetafield.geometry.expm_kernel")
     except ImportError:
         return None
+
+
+def fused(generators: Tensor) -> ModuleType | None:
+    """Return the fused kernels where they serve these generators: on a GPU, in single precision."""
+    kernels = _kernels() if generators.is_cuda else None
+    return kernels if kernels is not None and kernels.serves(generators) else None
 
 
 def expm_action(
@@ -100,7 +106,7 @@ def expm_action(
         generators: A, one matrix per batch entry.
         vectors: The columns v_j.
         scale: The scalars t_j.
-        plan: Steps and terms; from :meth:`TaylorPlan.for_norm` with a bound on ‖tA‖.
+        plan: Steps and terms; from :meth:`TaylorPlan.for_norm` with a bound on ‖tA‖. Kernels on a GPU find their own.
 
     Example:
         >>> turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]])
@@ -108,18 +114,17 @@ def expm_action(
         >>> torch.allclose(quarter, torch.tensor([[0.0], [1.0]]), atol=1e-6)
         True
     """
+    batch = vectors.shape[:-2]
+    matrix = generators.reshape(-1, *generators.shape[-2:])
+    value = vectors.reshape(-1, *vectors.shape[-2:])
+    kernel = fused(matrix)
+    if kernel is not None:
+        return kernel.cascade(matrix[:, None], value, scale.reshape(len(value), -1, 1)).reshape(vectors.shape)
     if plan is None:
         bound = float(norm_bound(generators.detach(), scale.detach()))
         if LARGEST_NORM < bound < math.inf:  # said aloud, instead of a series that was cut off
             return torch.full_like(vectors, math.nan)
         plan = TaylorPlan.for_norm(bound, vectors.dtype)
-    batch = vectors.shape[:-2]
-    matrix = generators.reshape(-1, *generators.shape[-2:])
-    value = vectors.reshape(-1, *vectors.shape[-2:])
-    kernel = _kernel() if value.is_cuda else None
-    if kernel is not None and kernel.serves(matrix):
-        carried = kernel.action(matrix, value, scale.reshape(len(value), -1), plan.num_steps, plan.num_terms)
-        return carried.reshape(*batch, *vectors.shape[-2:])
     step = scale.reshape(-1, 1, scale.shape[-1]) / plan.num_steps
     for _ in range(plan.num_steps):
         start = value

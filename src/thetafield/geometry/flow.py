@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from thetafield.errors import OptionError, closest
-from thetafield.geometry.expm import TaylorPlan, expm_action, norm_bound
+from thetafield.geometry.expm import TaylorPlan, expm_action, fused, norm_bound
 from thetafield.predictors.perceptron import perceptron
 from thetafield.typing import Latents, Times, TransportedLatents
 
@@ -64,13 +64,15 @@ class LinearFlow(Flow):
     @torch.no_grad()
     def measure(self, times: Times) -> tuple[int, ...]:
         """Return steps and Taylor terms for twice the norm of now: room to grow until the next time."""
+        if fused(self.generator[None]) is not None:  # the kernel measures for itself
+            return ()
         bound = float(norm_bound(self.generator[None], times.reshape(1, -1)))
         plan = TaylorPlan.for_norm(max(2 * bound, 1.0), times.dtype)
         return plan.num_steps, plan.num_terms
 
     def adopt(self, work: tuple[int, ...]) -> None:
         """Take these steps and terms in training."""
-        self.plan = TaylorPlan(*work)
+        self.plan = TaylorPlan(*work) if work else None
 
     def forward(self, latent: Latents, times: Times) -> TransportedLatents:
         """Return exp(t_k K) e; every latent and time is one column under the one matrix."""

@@ -12,7 +12,8 @@ from thetafield.typing import Anchors, Descriptors
 CELLS = 2**24  # distances held at once
 WIDEST_TREE = 10  # beyond this width a tree visits most of its points
 # A tree saves most of the distances but has to be built and asked on the host: it pays for b queries of N anchors where
-# bN > REPAYS · (b + N). Measured for two cores, and for one H200 with the cores beside it.
+# bN > REPAYS · (b + N). Measured on two cores; for a GPU an estimate, at sizes where either way takes fractions of a
+# second.
 REPAYS = {"cpu": 2**9, "cuda": 2**14}
 PAIRS = 2**20  # distances that are formed one by one in a few milliseconds
 MOST_TIES = 2**8  # equally near places among which the lowest index is looked for

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from thetafield.geometry.expm import TaylorPlan, expm_action, norm_bound
+from thetafield.geometry.expm import TaylorPlan, expm_action, fused, norm_bound
 from thetafield.geometry.gate import Gate
 from thetafield.geometry.generators import CoefficientNet, make_generators
 from thetafield.typing import Descriptors, Latents, Targets, TransportedLatents
@@ -90,19 +90,24 @@ class LieTransport(Transport):
     def measure(self, source: Descriptors, target: Targets) -> tuple[int, ...]:
         """Return steps and Taylor terms for the norm met on these pairs, with room to grow until the next time."""
         generators, scalars = self.algebra(source, target)
+        if fused(generators) is not None:  # the kernel measures for itself
+            return ()
         bound = float(norm_bound(generators, scalars.mT))
         plan = TaylorPlan.for_norm(max(ROOM * bound, 1.0), generators.dtype)
         return plan.num_steps, plan.num_terms
 
     def adopt(self, work: tuple[int, ...]) -> None:
         """Take these steps and terms in training."""
-        self.plan = TaylorPlan(*work)
+        self.plan = TaylorPlan(*work) if work else None
 
     def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
         """Return ê(z_target); in training mode by the adopted plan, otherwise with the norm measured anew."""
         generators, scalars = self.algebra(source, target)
         plan = self.plan if self.training else None
         columns = latent[:, :, None].expand(-1, -1, target.shape[1])
+        kernel = fused(generators)
+        if kernel is not None:
+            return kernel.cascade(generators, columns, scalars).mT
         for k in range(generators.shape[1]):
             columns = expm_action(generators[:, k], columns, scalars[:, :, k], plan)
         return columns.mT

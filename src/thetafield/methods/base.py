@@ -4,22 +4,38 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import ClassVar, Literal
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch, DomainSet
+from thetafield.data.shard import Shard
 from thetafield.errors import NeedError
 from thetafield.fields.base import ParameterField
 from thetafield.fields.direct import Answers
+from thetafield.geometry.atlas import gather_rows
 from thetafield.methods.phase import Phase, Player, Schedule, nothing
 from thetafield.methods.space import Space
 from thetafield.predictors.base import Predictor
+from thetafield.ranks import ALONE, Ranks
 from thetafield.registry import Registry
-from thetafield.typing import Outputs, Risks
+from thetafield.typing import Indices, Outputs, Risks, Thetas
 
 Loss = Literal["cross_entropy", "absolute_error", "squared_error"]
+
+
+@cache
+def _kernel() -> ModuleType | None:
+    """Return the module of the fused heads, where Triton is installed: it comes with torch for GPUs."""
+    try:
+        return import_module("thetafield.predictors.perceptron_kernel")
+    except ImportError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,11 @@ class Problem:
     loss: Loss
     seed: int
 
+    @property
+    def ranks(self) -> Ranks:
+        """Who trains on these domains."""
+        return self.domains.ranks if isinstance(self.domains, Shard) else ALONE
+
     def risks(self, outputs: Outputs, batch: DomainBatch) -> Risks:
         """Return R_e, the weighted mean loss of each domain in the batch."""
         if self.loss == "cross_entropy":
@@ -47,6 +68,24 @@ class Problem:
             difference = outputs - batch.y
             each = (difference.abs() if self.loss == "absolute_error" else difference.square()).mean(-1)
         return (each * batch.weight).sum(1)
+
+    def head_risks(self, theta: Thetas, features: Float[Tensor, "s n *f"], batch: DomainBatch, where: Indices) -> Risks:
+        """Return the risk of each head on one of the batch's s domains: that at its position in `where`.
+
+        Small heads on a GPU run in one kernel, which reads the samples where they lie.
+
+        Args:
+            theta: Parameters of b heads.
+            features: What the backbone made of the batch's inputs.
+            batch: Samples of s domains.
+            where: Position of each head's domain in the batch; several heads may share one.
+        """
+        kernel = _kernel() if theta.is_cuda else None
+        if kernel is not None and kernel.serves(self.predictor, theta, features):
+            widths = kernel.widths_of(self.predictor)
+            return kernel.risks(theta, features, batch.y, batch.weight, where, widths, self.loss)
+        picked = DomainBatch(gather_rows(features, where), batch.y[where], batch.weight[where], batch.index[where])
+        return self.risks(self.predictor.head(theta, picked.x), picked)
 
 
 @dataclass(frozen=True)
@@ -71,9 +110,21 @@ class Learner(ABC):
     reference: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
     space: ClassVar[Space] = {}
+    # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, and no domain's part
+    # of it depends on the others.
+    divisible: ClassVar[bool] = False
 
     @abstractmethod
     def __init__(self, problem: Problem) -> None: ...
+
+    @classmethod
+    def check_ranks(cls, ranks: Ranks) -> None:
+        """Raise a sentence where there are more ranks than the method can use."""
+        if ranks.several and not cls.divisible:
+            raise NeedError(
+                f"{cls.title} looks at all domains together and trains on one rank, but torchrun started "
+                f"{ranks.count}: start it without torchrun."
+            )
 
     @classmethod
     def check_needs(cls, domains: DomainSet, ordered: bool = False, where: str = "the data") -> None:
@@ -131,12 +182,16 @@ class Method(Learner, nn.Module):
         """Return a phase of `steps` batches, each with `samples` samples of every domain, under a cosine schedule."""
         domains = self.problem.domains
         index = torch.arange(len(domains), device=domains.z.device)
+        draw, share = (lambda step: domains.draw(index, samples)), 1.0
+        if isinstance(domains, Shard):
+            own = domains.ranks.part(len(domains))
+            draw, share = (lambda step: domains.draw_own(samples)), (own.stop - own.start) / len(domains)
         return Phase(
             name=name,
             steps=steps,
             # About a hundred steps an epoch, in which every player has a turn.
             steps_per_epoch=math.ceil(steps / max(1, steps // max(100, len(turns)))),
-            draw=lambda step: domains.draw(index, samples),
+            draw=draw,
             players=players,
             seed=self.problem.seed,
             device=domains.z.device,
@@ -144,6 +199,7 @@ class Method(Learner, nn.Module):
             schedule=schedule,
             begin=begin,
             captured=not domains.on_disk,
+            share=share,
         )
 
     @abstractmethod

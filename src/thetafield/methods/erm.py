@@ -27,6 +27,7 @@ class ERM(PooledMethod):
     name = "erm"
     title = "ERM"
     reference = "Vapnik, 1999"
+    divisible = True
     space = {"steps": STEPS, "lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4))}
 
     def __init__(

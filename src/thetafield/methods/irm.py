@@ -35,6 +35,7 @@ class IRM(PenalisedMethod):
     name = "irm"
     title = "IRM"
     reference = "Arjovsky et al., 2019"
+    divisible = True
     needs = Needs(min_domains=2)
     space = {"penalty": Range(0.1, 1e5), "anneal_steps": Choice((10, 100, 500, 1000)), "lr": LR}
 

@@ -1,56 +1,26 @@
 """NeuralLio as in the paper: per-domain parameters, a coder, and a Lie transport trained over charts."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
 from thetafield.fields.rows import RowTable
 from thetafield.fields.transported import TransportedField
-from thetafield.geometry.atlas import gather_rows, knn_charts, random_charts
+from thetafield.geometry.atlas import knn_charts, random_charts
 from thetafield.methods.base import METHODS, Method, Needs, Problem
+from thetafield.methods.chart_batch import ChartBatch
 from thetafield.methods.phase import Phase, Player, Schedule, Step, Work
 from thetafield.methods.space import LR, Choice
 from thetafield.options import Count, Natural, NonNegative, Positive
+from thetafield.ranks import ALONE
 from thetafield.streams import torch_stream
 
+TERMS = ("own risk", "transported risk", "reconstruction", "embedding", "consistency")
+TABLE = 2**22  # rows of all domains that are listed once, instead of anew in every step
 MEASURED = 4096  # charts on which the transport's norm is measured
-
-
-@dataclass(frozen=True)
-class ChartBatch:
-    """A block of anchors with their charts, over samples of all the domains in them.
-
-    Args:
-        support: Samples of the domains that edges lead to: all domains, where the charts of a block are as many as
-            those or more, and otherwise one entry for each edge, a domain that several edges share repeated.
-        target: Position of each edge's target in the support, shape (b, k + 1); column 0 is the anchor itself.
-        weight: One for each anchor, zero for those that only fill up the last block of an epoch, shape (b,).
-        shared: Whether the support holds all domains.
-    """
-
-    support: DomainBatch
-    target: Tensor
-    weight: Tensor
-    shared: bool
-
-    @property
-    def anchor(self) -> Tensor:
-        """Position of each anchor in the support, shape (b,)."""
-        return self.target[:, 0]
-
-    def at_anchors(self, values: Tensor) -> Tensor:
-        """Return the rows of the anchors, shape (b, ...), of values that the support has one of each."""
-        if self.shared:
-            return gather_rows(values, self.anchor)
-        return values.unflatten(0, self.target.shape)[:, 0]
-
-    def at_targets(self, values: Tensor) -> Tensor:
-        """Return the rows of all edges' targets, shape (b · (k + 1), ...)."""
-        return gather_rows(values, self.target.flatten()) if self.shared else values
 
 
 @METHODS.register("neurallio-paper")
@@ -69,12 +39,15 @@ class NeuralLioPaper(Method):
         samples: Samples drawn from each domain per step; 0 takes all.
         neighbours: k, beside the anchor itself.
         charts: Whether targets are the k nearest domains; otherwise k random ones, drawn anew at every step.
+        chart_weights: Weight of each descriptor coordinate in the distance that charts go by; None weighs all alike.
         gate: Whether the descriptor gate is used; the demo has none, and the paper's 2-Moons ablation lists none.
         latent_dim: m.
         num_generators: r; None takes one per descriptor coordinate.
         generators: "field" as in the paper; "constant", or "commuting" for laws that hold by construction.
         hidden: Width of the field network.
-        widths: Hidden widths of the coder.
+        coder: "perceptron" as in the paper, or "lean", a linear basis with small perceptrons.
+        widths: Hidden widths of the perceptron coder.
+        rank: Number of directions of the lean coder.
         reconstruction: Weight of ‖f_d(e_i) − θ_i‖².
         embedding: Weight of ‖ê_j − f_e(θ_j)‖².
         consistency: Weight of ‖θ̂_j − θ_j‖².
@@ -98,6 +71,7 @@ class NeuralLioPaper(Method):
         "lr": LR,
     }
     transport: ClassVar[str] = "lie"
+    divisible = True
 
     def __init__(
         self,
@@ -109,12 +83,15 @@ class NeuralLioPaper(Method):
         samples: Natural = 0,
         neighbours: Count = 5,
         charts: bool = True,
+        chart_weights: tuple[NonNegative, ...] | None = None,
         gate: bool = False,
         latent_dim: Count = 32,
         num_generators: Count | None = None,
         generators: Literal["field", "constant", "commuting"] = "field",
         hidden: Count = 128,
+        coder: Literal["perceptron", "lean"] = "perceptron",
         widths: tuple[Count, ...] = (1024, 512, 128),
+        rank: Count = 64,
         reconstruction: NonNegative = 100.0,
         embedding: NonNegative = 10.0,
         consistency: NonNegative = 100.0,
@@ -132,30 +109,49 @@ class NeuralLioPaper(Method):
         self.lr, self.weight_decay, self.keep = lr, weight_decay, keep
         self.schedule = Schedule(schedule, warmup=0.02 if schedule == "cosine" else 0.0)
         self.neighbours, self.charts = neighbours, charts
-        self.chart_index = knn_charts(z, neighbours).neighbours
+        weights = z.new_tensor(chart_weights or (1.0,) * z.shape[1])
+        if len(weights) != z.shape[1]:
+            raise OptionError(
+                f"chart_weights has {len(weights)} numbers, but there are {z.shape[1]} descriptor coordinates."
+            )
+        self.chart_index = knn_charts(z * weights, neighbours).neighbours
         self.shared = self.block * (neighbours + 1) >= len(z)
         count = -(-len(z) // self.block) * self.block
         self.positions = torch.arange(count, device=z.device).clamp(max=len(z) - 1).view(-1, self.block)
         self.order = self.positions.clone()
         self.weights = (torch.arange(count, device=z.device) < len(z)).to(z.dtype).view(-1, self.block)
+        # Ranks take equal parts of a block's anchors, filled up with anchors that weigh nothing.
+        own = -(-self.block // problem.ranks.count)
+        part = torch.arange(own, device=z.device) + own * problem.ranks.rank
+        self.part = part.clamp(max=self.block - 1)
+        self.weights = self.weights[:, self.part] * (part < self.block)
+        self.compact = own * (neighbours + 1) >= len(z)
         # What does not change from block to block.
         self.everyone = torch.arange(len(z), device=z.device)
+        self.every_row: tuple[Tensor, Tensor] | None = None
         self.edges = torch.arange(self.block * (neighbours + 1), device=z.device).view(self.block, -1)
         self.learned = TransportedField(
             z.shape[1],
             self.predictor.dim,
             len(z),
             latent_dim=latent_dim,
+            coder=coder,
             widths=widths,
+            rank=rank,
             transport=self.transport,
             gate=gate,
             num_generators=num_generators,
             hidden=hidden,
             generators=generators,
         )
+        self.whole = bool(self.weights.all())  # whether every anchor of every block counts
+        self.mixing, self.owner = self._mixing()
         self.learned.theta.data.copy_(self.predictor.start.expand_as(self.learned.theta))
         self.learned.anchors.copy_(z)
-        self.rows = RowTable(self.learned.theta)
+        self.learned.chart_weights.copy_(weights)
+        self.learned.coder.start_at(self.predictor.start)
+        # A table that is shared is small, and every rank has all of it.
+        self.rows = RowTable(self.learned.theta, ALONE if self.shared else problem.ranks)
 
     def begin_epoch(self, epoch: int) -> None:
         """Put the anchors in a new order, the last one repeated to fill up the last block."""
@@ -165,13 +161,29 @@ class NeuralLioPaper(Method):
             self.order.copy_(order.to(self.order.device, non_blocking=True)[self.positions])
 
     def draw(self, step: Step) -> ChartBatch:
-        """Return a block of anchors, their charts, and samples of every domain in them."""
+        """Return a block of anchors, their charts, and samples of every domain in them; of several ranks, its part."""
         domains = self.problem.domains
         anchors = self.order[step.slot][0]
         targets = self.chart_index[anchors] if self.charts else random_charts(len(domains), self.neighbours, anchors)
         index, target = (self.everyone, targets) if self.shared else (targets.flatten(), self.edges)
-        support = domains.draw(index, self.samples) if self.samples else domains.padded(index)
-        return ChartBatch(support, target, self.weights[step.slot][0], self.shared)
+        rows, weight = domains.drawn_rows(index, self.samples) if self.samples else self._all_rows(index)
+        if self.problem.ranks.several:
+            target = target[self.part]
+            if not self.compact:
+                picked, target = target.flatten(), self.edges[: len(self.part)]
+                rows, weight, index = rows[picked], weight[picked], index[picked]
+        support = domains.take(rows, weight, index)
+        return ChartBatch(support, target, self.weights[step.slot][0], self.compact)
+
+    def _all_rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Return all rows of the domains at `index`, from a table of all domains' rows where that is small."""
+        domains = self.problem.domains
+        if len(domains) * domains.longest > TABLE:
+            return domains.padded_rows(index)
+        if self.every_row is None:
+            self.every_row = domains.padded_rows(self.everyone)
+        rows, weight = self.every_row
+        return rows[index], weight[index]
 
     def measure(self) -> tuple[int, ...]:
         """Return how much the transport has to do on the charts, or on as many of them as tell."""
@@ -191,29 +203,57 @@ class NeuralLioPaper(Method):
         own_latent, own_theta = batch.at_anchors(latent), batch.at_anchors(theta)
         carried = field.transport(own_latent, z[batch.anchor], z[batch.target]).flatten(0, 1)
         # One call for both: the decoder's weights are almost all of the model, and so is their gradient.
-        rebuilt, carried_theta = field.coder.decode(torch.cat([own_latent, carried])).split(
-            [len(own_latent), len(carried)]
-        )
-        own, transported = self._risks(own_theta, carried_theta, batch)
-        weight = batch.weight
-        edges = weight[:, None].expand(batch.target.shape).flatten()
-        return {
-            "own risk": own @ weight * batch.target.shape[1],
-            "transported risk": transported @ edges,
-            "reconstruction": self.reconstruction * (_squares(rebuilt, own_theta) @ weight),
-            "embedding": self.embedding * (_squares(carried, batch.at_targets(latent)) @ edges),
-            "consistency": self.consistency * (_squares(carried_theta, batch.at_targets(theta)) @ edges),
-        }
+        decoded = field.coder.decode(torch.cat([own_latent, carried]))
+        carried_theta = decoded.split([len(own_latent), len(carried)])[1]
+        risks = self._risks(torch.cat([own_theta, carried_theta]), batch)
+        apart = _squares(decoded, torch.cat([own_theta, batch.at_targets(theta)]))
+        embedded = _squares(carried, batch.at_targets(latent))
+        # All terms are sums of these with a few weights: one product instead of one sum for each.
+        return dict(zip(TERMS, self.mixed(torch.cat([risks, apart, embedded]), batch.weight).unbind(), strict=True))
 
-    def _risks(self, own: Tensor, carried: Tensor, batch: ChartBatch) -> tuple[Tensor, ...]:
-        """Return the risks of own parameters on the anchors' domains and of carried ones on the targets'."""
+    def mixed(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """Return the five terms from risks and distances of a block's b anchors and their edges.
+
+        Args:
+            rows: Own risks (b), transported risks (b · (k + 1)), distances of rebuilt parameters (b) and of carried
+                ones (b · (k + 1)), and distances of carried latents (b · (k + 1)), one after the other.
+            weight: Weight of each anchor, shape (b,).
+        """
+        if not self.whole:
+            rows = rows * weight[self.owner]
+        return self.mixing @ rows
+
+    def _mixing(self) -> tuple[Tensor, Tensor]:
+        """Return what each row of `mixed` weighs in each term, shape (5, rows), and the anchor it belongs to."""
+        z, targets = self.problem.domains.z, self.neighbours + 1
+        anchors = torch.arange(len(self.part), device=z.device)
+        edges = anchors.repeat_interleave(targets)
+        parts = [
+            (anchors, 0, targets),  # own risks count once for every edge
+            (edges, 1, 1.0),
+            (anchors, 2, self.reconstruction),
+            (edges, 4, self.consistency),
+            (edges, 3, self.embedding),
+        ]
+        mixing = torch.cat(
+            [
+                z.new_zeros(5, len(owner)).index_fill_(0, z.new_tensor([term]).long(), size)
+                for owner, term, size in parts
+            ],
+            1,
+        )
+        return mixing, torch.cat([owner for owner, _, _ in parts])
+
+    def _risks(self, theta: Tensor, batch: ChartBatch) -> Tensor:
+        """Return the risks of own parameters on the anchors' domains, then of carried ones on the targets'."""
         support = batch.support
         features = self.predictor.features(support.x)
-        seen = torch.cat([batch.at_anchors(features), batch.at_targets(features)])
         where = torch.cat([batch.anchor, batch.target.flatten()])
-        picked = DomainBatch(seen, support.y[where], support.weight[where], support.index[where])
-        outputs = self.predictor.head(torch.cat([own, carried]), picked.x)
-        return self.problem.risks(outputs, picked).split([len(own), len(carried)])
+        if features.requires_grad and not batch.shared:  # slices: to pick rows with their gradient costs a product
+            seen = torch.cat([batch.at_anchors(features), batch.at_targets(features)])
+            picked = DomainBatch(seen, support.y[where], support.weight[where], support.index[where])
+            return self.problem.risks(self.predictor.head(theta, seen), picked)
+        return self.problem.head_risks(theta, features, support, where)
 
     def phases(self) -> list[Phase]:
         """Return the one joint phase."""
@@ -246,4 +286,4 @@ class NeuralLioPaper(Method):
 
 def _squares(a: Tensor, b: Tensor) -> Tensor:
     """Return the mean squared difference over coordinates of each row."""
-    return (a - b).square().mean(-1)
+    return nn.functional.mse_loss(a, b, reduction="none").mean(-1)

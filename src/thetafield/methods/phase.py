@@ -124,6 +124,7 @@ class Phase:
         begin_epoch: Called before every epoch, to put the domains in a new order.
         work: What must be measured now and then to know how much a step does.
         captured: Whether a step may be recorded once and replayed: fixed shapes, and nothing read by the host.
+        share: This rank's factor of the losses, with which those of all ranks sum to the loss of the whole batch.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Phase:
     begin_epoch: Callable[[int], None] = _no_order
     work: Work | None = None
     captured: bool = True
+    share: float = 1.0
 
     @property
     def epochs(self) -> int:

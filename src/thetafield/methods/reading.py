@@ -24,6 +24,7 @@ class ReadingMethod(Method, Generic[F]):
     """
 
     learned: F
+    divisible = True
 
     def __init__(self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float) -> None:
         super().__init__(problem)

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
 from thetafield.errors import OptionError
@@ -24,8 +25,19 @@ class Brightness(nn.Module):
         self.white = white
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return images / white."""
-        return images / self.white
+        """Return images / white, with the channels of a pixel side by side, as convolutions on a GPU like them."""
+        return (images / self.white).contiguous(memory_format=torch.channels_last)
+
+
+class ConvBackbone(nn.Sequential):
+    """Layers that train in half precision on a GPU, where they mostly move pictures about, and answer in single."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the features of a batch of images."""
+        half = self.training and images.is_cuda
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=half):
+            features = super().forward(images)
+        return features.to(images.dtype) if half else features
 
 
 @PREDICTORS.register("convnet")
@@ -59,7 +71,8 @@ def convnet(
         raise OptionError(f"convnet: option 'dropout' expects a share below 1, but got {dropout!r}.")
     layers: list[nn.Module] = [Brightness(white)]
     for before, after in pairwise((input_shape[0], *CHANNELS)):
-        layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
-    backbone = nn.Sequential(*layers, nn.Flatten(), nn.Dropout(dropout))
+        # Maxima first: they commute with ReLU, which then has a quarter of the work.
+        layers += [nn.Conv2d(before, after, 3, padding=1), nn.MaxPool2d(2), nn.ReLU()]
+    backbone = ConvBackbone(*layers, nn.Flatten(), nn.Dropout(dropout))
     width = CHANNELS[-1] * (input_shape[1] // shrink) * (input_shape[2] // shrink)
     return Predictor(perceptron([width, *hidden, num_outputs]), backbone)

@@ -179,10 +179,16 @@ def check_answers(name: str, loss: Loss) -> None:
 
 
 def check_gradients(name: str, loss: Loss) -> None:
-    """Every loss term is a finite scalar, and every trained parameter feels the loss within an epoch."""
+    """Every loss term is a finite scalar, and every trained parameter feels the loss within an epoch.
+
+    Not at the start, where all domains may be alike and some gradients vanish, but a little beside it.
+    """
     method = make_method(name, _problem(name, loss))
     for phase in method.phases():
         phase.begin()
+        with seeded(0, "beside"), torch.no_grad():
+            for parameter in phase.parameters:
+                parameter.add_(1e-2 * torch.randn_like(parameter))
         for player in phase.players:
             felt = [torch.zeros_like(p) for p in player.parameters]
             for batch in phase.batches(0):

@@ -5,7 +5,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from thetafield.geometry.transport import LieTransport
-from thetafield.methods.neurallio_paper import ChartBatch, NeuralLioPaper
+from thetafield.methods.chart_batch import ChartBatch
+from thetafield.methods.neurallio_paper import NeuralLioPaper
 
 
 def loop_transport(transport: LieTransport, latent: Tensor, source: Tensor, target: Tensor) -> Tensor:

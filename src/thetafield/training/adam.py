@@ -1,15 +1,29 @@
 """Adam for one player: shared parameters by torch's fused kernel, tables row by row."""
 
+from functools import cache
+from importlib import import_module
+from math import prod
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from thetafield.fields.rows import RowTable
+from thetafield.fields.rows import RowTable, summed
 from thetafield.methods.phase import Player
+from thetafield.ranks import ALONE, Ranks
 
 EPS = 1e-8
 LARGE_TABLE = 2**30  # entries from which the first moment is kept in sixteen bits
+
+
+@cache
+def _kernel() -> ModuleType | None:
+    """Return the module of the fused update, where Triton is installed: it comes with torch for GPUs."""
+    try:
+        return import_module("thetafield.training.adam_kernel")
+    except ImportError:
+        return None
 
 
 class RowAdam:
@@ -29,7 +43,7 @@ class RowAdam:
     def __init__(self, rows: RowTable, lr: Tensor, weight_decay: float, betas: tuple[float, float]) -> None:
         table = rows.table
         self.rows, self.lr, self.weight_decay, self.betas = rows, lr, weight_decay, betas
-        small = table.numel() < LARGE_TABLE
+        small = prod(rows.shape) < LARGE_TABLE
         self.first = torch.zeros_like(table, dtype=table.dtype if small else torch.bfloat16)
         self.second = torch.zeros_like(table)
         self.updates = table.new_zeros(len(table))
@@ -37,9 +51,13 @@ class RowAdam:
     @torch.no_grad()
     def step(self) -> None:
         """Update the rows taken last; equal rows get equal updates, so that it does not matter which is written."""
-        index, values = self.rows.index, self.rows.taken
-        assert index is not None and values is not None
-        gradient = torch.add(self.rows.summed(), values, alpha=self.weight_decay)
+        index, values, gradient = self.rows.pending()
+        kernel = _kernel() if gradient.is_cuda else None
+        if kernel is not None and kernel.serves(self.rows.table, len(index)):
+            state = (self.rows.table, self.first, self.second, self.updates)
+            kernel.update(*state, index, gradient, self.lr, self.weight_decay, self.betas, EPS)
+            return
+        gradient = torch.add(summed(index, gradient), values, alpha=self.weight_decay)
         updates = self.updates[index] + 1
         first = torch.lerp(self.first[index].to(values.dtype), gradient, 1 - self.betas[0])
         second = torch.lerp(self.second[index], gradient.square(), 1 - self.betas[1])
@@ -61,12 +79,13 @@ class PlayerAdam:
     Args:
         player: The player.
         device: Where its parameters are.
+        ranks: Who else follows the same loss, each with a part of it.
     """
 
-    def __init__(self, player: Player, device: torch.device) -> None:
+    def __init__(self, player: Player, device: torch.device, ranks: Ranks = ALONE) -> None:
         cuda = device.type == "cuda"
         rates = player.rates or (1.0,) * len(player.parameters)
-        self.device = device
+        self.device, self.ranks = device, ranks
         # torch's fused kernels read a step size in single precision on a GPU.
         dtype = torch.float32 if cuda else torch.float64
         self.sizes: list[tuple[Tensor, float]] = []
@@ -95,6 +114,7 @@ class PlayerAdam:
             self.shared.zero_grad(set_to_none=True)
         leaves = [row.rows.taken for row in self.rows if row.rows.taken is not None]
         loss.backward(inputs=[*self.leaves, *leaves])
+        self.ranks.sum_gradients(self.leaves)
         for size, largest in self.sizes:
             torch.mul(factor, largest, out=size)
         if self.shared is not None:

@@ -12,9 +12,11 @@ from torch import Tensor
 
 from thetafield.errors import FormatError
 from thetafield.files import write_whole
+from thetafield.training.spread import Spread
 
 FORMAT = 2
 NAME = "checkpoint.safetensors"
+NOT_SPREAD = Spread()
 
 
 @dataclass
@@ -58,14 +60,17 @@ class Checkpoint:
         self.fingerprint = json.loads(json.dumps(fingerprint))
         self.every = every
 
-    def write(self, state: State) -> None:
-        """Put the state on the disk."""
+    def write(self, state: State, spread: Spread = NOT_SPREAD) -> None:
+        """Put the state on the disk: the first rank does, with the rows that all of them send it."""
         groups = {"method": state.method, "optimiser": state.optimiser, "best": state.best}
         tensors = {
-            f"{group}/{name}": tensor.detach().cpu().contiguous()
+            f"{group}/{name}": spread.whole(f"{group}/{name}", tensor)
             for group, content in groups.items()
             for name, tensor in content.items()
         }
+        if not spread.ranks.first:
+            return
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         header = {
             "format": FORMAT,
             "fingerprint": self.fingerprint,
@@ -78,14 +83,17 @@ class Checkpoint:
         }
         write_whole(self.path, save(tensors, {"thetafield": json.dumps(header)}))
 
-    def read(self, device: torch.device) -> State | None:
-        """Return the stored state, or None where there is no checkpoint yet."""
+    def read(self, device: torch.device, spread: Spread = NOT_SPREAD) -> State | None:
+        """Return the stored state with this rank's part of what is spread, or None where there is no checkpoint yet."""
         if not self.path.exists():
             return None
         try:
             with safe_open(self.path, "pt", device=str(device)) as stored:
                 header = json.loads((stored.metadata() or {})["thetafield"])
-                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+                tensors = {
+                    name: stored.get_slice(name)[spread.part] if name in spread else stored.get_tensor(name)
+                    for name in stored.keys()  # noqa: SIM118
+                }
         except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
             raise FormatError(
                 f"The checkpoint {self.path} cannot be read ({error}): delete it to start this run afresh."

@@ -18,6 +18,7 @@ from thetafield.methods.phase import Phase
 from thetafield.streams import seeded
 from thetafield.training.checkpoint import Checkpoint, State
 from thetafield.training.running import Running
+from thetafield.training.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ def fit(
     Every draw is a function of the seed and the step's number, so a run that resumes from a checkpoint goes through
     the same steps as one that was never stopped.
 
+    Where several ranks train (`method.problem.ranks`), all of them call this; the method of the first one is whole in
+    the end, and what the others have of it is theirs alone.
+
     Args:
         method: The method, on its device.
         checkpoint: Where to keep the state; an existing checkpoint is resumed.
@@ -57,17 +61,34 @@ def fit(
     """
     phases = method.phases()
     device = next(method.parameters()).device
-    resumed = checkpoint.read(device) if checkpoint else None
+    spread = Spread.of(method, phases)
+    resumed = checkpoint.read(device, spread) if checkpoint else None
     state = resumed or State()
+    spread.check_same((state.phase, state.epoch), device)
     if resumed:
         method.load_state_dict(resumed.method)
-    loop = _Loop(method, phases, state, checkpoint, report, capture)
+    loop = _Loop(method, phases, state, checkpoint, report, capture, spread)
     method.train()
-    with seeded(method.problem.seed, "noise"), loop.interruptible():
+    with seeded(method.problem.seed, "noise"), tensor_cores(), loop.interruptible():
         for number in range(state.phase, len(phases)):
             loop.run_phase(number, resumed if number == state.phase else None)
+    spread.unite(method)
     method.eval()
     return state
+
+
+@contextmanager
+def tensor_cores() -> Iterator[None]:
+    """Let products of matrices on a GPU run on its tensor cores inside the block: three digits are enough for a step.
+
+    Values that must arrive as they are, such as rows that are picked, never go through a product.
+    """
+    matmul = torch.backends.cuda.matmul
+    before, matmul.fp32_precision = matmul.fp32_precision, "tf32"
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before
 
 
 class _Loop:
@@ -81,23 +102,29 @@ class _Loop:
         checkpoint: Checkpoint | None,
         report: Report | None,
         capture: bool,
+        spread: Spread,
     ) -> None:
         self.method, self.phases, self.state = method, phases, state
+        self.spread, self.ranks = spread, spread.ranks
         self.checkpoint, self.report, self.capture = checkpoint, report, capture
         self.device = next(method.parameters()).device
         self.started = time.perf_counter() - state.seconds
         self.last_write = time.perf_counter()
-        self.stopping = False
+        self.stopping = self.stopped = False
+        self.latest = torch.empty((), dtype=torch.float64, device=self.device)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let a first Ctrl-C finish the epoch and write the checkpoint; a second one ends at once."""
+        """Let a first Ctrl-C finish the epoch and write the checkpoint; a second one ends at once.
+
+        Under torchrun every Ctrl-C comes twice, from the terminal and from torchrun, which ends whoever takes too long.
+        """
         if self.checkpoint is None or threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def stop(number: int, frame: FrameType | None) -> None:
-            if self.stopping:
+            if self.stopping and not self.ranks.several:
                 raise KeyboardInterrupt
             self.stopping = True
 
@@ -111,24 +138,24 @@ class _Loop:
         """Run what is left of a phase and keep its last or its best parameters."""
         phase, state = self.phases[number], self.state
         stretch = self._epochs_at_once(phase)
-        running = Running(phase, stretch, self.capture)
+        running = Running(phase, stretch, self.capture, self.ranks)
         if resumed:
             running.load(resumed.optimiser, resumed.work)
         else:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
         while state.epoch < phase.epochs:
-            if self.stopping:
+            if self.stopped:
                 raise KeyboardInterrupt
             epochs = range(state.epoch, min(state.epoch + stretch, phase.epochs))
             for epoch in epochs:
                 running.run_epoch(epoch)
                 if phase.keep == "best" and phase.judge is None:
-                    self._keep_best(running.loss_of(epoch))
+                    self._keep_best(running.loss_of(epoch), running)
             state.epoch = epochs.stop
             loss = self._read(phase, running, epochs)
             if phase.keep == "best" and phase.judge is not None and epochs[0] >= int(phase.judge_from * phase.epochs):
-                self._keep_best(self._judged(phase.judge))
+                self._keep_best(self._judged(phase.judge), running)
             self._after(phase, running, loss)
         running.close()
         if phase.keep == "best":
@@ -142,18 +169,24 @@ class _Loop:
         return max(1, READ_EVERY // phase.steps_per_epoch)
 
     @torch.no_grad()
-    def _keep_best(self, loss: Tensor) -> None:
+    def _keep_best(self, loss: Tensor, running: Running) -> None:
         """Keep the parameters if the loss is the lowest so far, without asking the device whether it is."""
-        state, now = self.state, self.method.state_dict()
+        state = self.state
         if state.best_loss is None:
-            state.best_loss = torch.full_like(loss, math.inf)
-            state.best = {name: t.detach().clone() for name, t in now.items()}
-        better = loss < state.best_loss
-        if better.device.type == "cpu" and not better:  # where asking costs nothing
+            state.best_loss = torch.full_like(self.latest, math.inf)
+            state.best = {name: t.detach().clone() for name, t in self.method.state_dict().items()}
+        if loss.device.type == "cpu" and not loss < state.best_loss:  # where asking costs nothing
             return
-        state.best_loss = torch.where(better, loss, state.best_loss)
-        for name, tensor in now.items():
-            torch.where(better, tensor, state.best[name], out=state.best[name])
+        best, kept, now = state.best_loss, state.best, self.method.state_dict()
+        latest = self.latest.copy_(loss)
+
+        def keep() -> None:
+            better = latest < best
+            for name, tensor in now.items():
+                torch.where(better, tensor, kept[name], out=kept[name])
+            torch.where(better, latest, best, out=best)
+
+        running.runner.run("best", keep)
 
     @torch.no_grad()
     def _judged(self, judge: Callable[[], Tensor]) -> Tensor:
@@ -178,7 +211,7 @@ class _Loop:
             loss = sum(totals) / len(totals)
             terms = {term: sum(each) / len(each) for term, each in means.items()}
             self.state.history.append({"phase": phase.name, "epoch": epoch + 1, "loss": loss} | terms)
-        _check_parameters(phase)
+        self._check_parameters(phase)
         return loss
 
     def _check_losses(self, phase: Phase, step: int, terms: dict[str, float]) -> None:
@@ -199,17 +232,20 @@ class _Loop:
         done = sum(p.epochs for p in self.phases[: state.phase]) + state.epoch
         if self.report:
             self.report(Progress(phase.name, state.epoch, phase.epochs, done, total, loss))
-        if self.checkpoint and (self.stopping or now - self.last_write >= self.checkpoint.every):
+        if self.checkpoint is None:
+            return
+        due = self.ranks.first and now - self.last_write >= self.checkpoint.every
+        self.stopped, due = self.ranks.agreed([self.stopping, due], self.device)
+        if self.stopped or due:
             state.method = self.method.state_dict()
             state.optimiser, state.work = running.tensors(), running.work
-            self.checkpoint.write(state)
+            self.checkpoint.write(state, self.spread)
             self.last_write = time.perf_counter()
 
-
-def _check_parameters(phase: Phase) -> None:
-    """Refuse parameters that a last update made infinite: their loss has not been seen yet."""
-    finite = torch.stack([torch.isfinite(p).all() for p in phase.parameters]).all()
-    if not bool(finite):
-        raise DivergenceError(
-            f"Training diverged in phase {phase.name!r}: an update made parameters infinite. Try a smaller lr."
-        )
+    def _check_parameters(self, phase: Phase) -> None:
+        """Refuse parameters that a last update made infinite: their loss has not been seen yet."""
+        finite = torch.stack([torch.isfinite(p).all() for p in phase.parameters]).all()
+        if any(self.ranks.agreed([not finite], self.device)):
+            raise DivergenceError(
+                f"Training diverged in phase {phase.name!r}: an update made parameters infinite. Try a smaller lr."
+            )

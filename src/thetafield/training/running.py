@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from thetafield.methods.phase import Phase, Step
+from thetafield.ranks import ALONE, Ranks
+from thetafield.streams import reseed
 from thetafield.training.adam import PlayerAdam
 from thetafield.training.capture import StepRunner
 
@@ -16,18 +18,19 @@ class Running:
     """Runs the steps of a phase and leaves their losses on the device.
 
     Counters, step sizes and losses live on the device, so that a step reads nothing from the host and the host reads
-    nothing from a step.
+    nothing from a step. With several ranks, steps talk and are never recorded; what is read is the loss of all of them.
 
     Args:
         phase: The phase.
         stretch: Largest number of epochs between two readings of the losses.
         capture: Whether steps are recorded where the device can.
+        ranks: Who takes the same steps, each on a part of the batch.
     """
 
-    def __init__(self, phase: Phase, stretch: int, capture: bool) -> None:
-        self.phase = phase
-        self.optimisers = [PlayerAdam(player, phase.device) for player in phase.players]
-        self.runner = StepRunner(phase.device, phase.captured and capture)
+    def __init__(self, phase: Phase, stretch: int, capture: bool, ranks: Ranks = ALONE) -> None:
+        self.phase, self.ranks = phase, ranks
+        self.optimisers = [PlayerAdam(player, phase.device, ranks) for player in phase.players]
+        self.runner = StepRunner(phase.device, phase.captured and capture and not ranks.several)
         self.work: tuple[int, ...] | None = None
         # The step within the phase, within the epoch, and within the stretch.
         self.counters = torch.zeros(3, dtype=torch.long, device=phase.device)
@@ -64,10 +67,14 @@ class Running:
         """Draw a batch and let the players act on it."""
         step, slot, row = self.counters.split(1)
         batch = self.phase.draw(Step(number, slot))
+        if self.ranks.several:  # all have drawn the same; noise such as dropout is everyone's own
+            reseed(self.phase.device, self.phase.seed, self.phase.name, number, "rank", self.ranks.rank)
         factor = self.factors[step][0]
         for player in acting:
             terms = self.phase.players[player].loss(batch)
             values = torch.stack(list(terms.values()))
+            if self.phase.share != 1:
+                values = values * self.phase.share
             if player not in self.values:
                 self.terms[player] = tuple(terms)
                 self.values[player] = values.detach().new_zeros(self.rows, len(terms))
@@ -82,11 +89,12 @@ class Running:
         rows = self.values[0][steps.start - start : steps.stop - start] if len(acted) == len(steps) else None
         if rows is None:
             rows = self.values[0][torch.tensor(acted, device=self.phase.device)]
-        return rows.double().sum(1).mean()
+        return self.ranks.sum_(rows.double().sum(1).mean())
 
     def losses(self, epochs: range) -> Iterator[tuple[int, list[tuple[int, int, dict[str, float]]]]]:
         """Read the losses of the epochs under way: (epoch, [(step, player, terms)])."""
-        read = {player: values.double().cpu().tolist() for player, values in self.values.items()}
+        copies = {player: values.to(torch.float64, copy=True) for player, values in self.values.items()}
+        read = {player: self.ranks.sum_(values).tolist() for player, values in copies.items()}
         start = self.first_epoch * self.phase.steps_per_epoch
         for epoch in epochs:
             yield (

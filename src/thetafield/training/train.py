@@ -12,6 +12,7 @@ import torch
 
 from thetafield.data.descriptors import DescriptorScaler
 from thetafield.data.domains import DomainSet
+from thetafield.data.shard import Shard
 from thetafield.errors import DataError, OptionError
 from thetafield.fields.direct import DirectModel
 from thetafield.fields.model import FieldModel, Model
@@ -21,6 +22,7 @@ from thetafield.geometry.trust import Trust
 from thetafield.methods.base import METHODS, DirectMethod, Loss, Method, Problem
 from thetafield.options import checked
 from thetafield.predictors.base import PREDICTORS
+from thetafield.ranks import ALONE, Ranks
 from thetafield.streams import seeded
 from thetafield.training.checkpoint import Checkpoint
 from thetafield.training.fit import Progress, Report, fit
@@ -70,8 +72,12 @@ def train_field(
     checkpoint: Path | None = None,
     checkpoint_every: float = 20.0,
     report: Report | None = None,
+    ranks: Ranks = ALONE,
 ) -> Trained:
     """Learn the parameter field of training domains.
+
+    Several ranks, once joined, all call this with the same domains. Each keeps a part of them; the model of the first
+    rank is the result, that of the others has shapes and no values.
 
     Args:
         domains: Training domains with raw descriptors.
@@ -89,13 +95,15 @@ def train_field(
         checkpoint: Folder of the checkpoint; an existing one is resumed.
         checkpoint_every: Least seconds between two checkpoints.
         report: Called after every epoch.
+        ranks: Who trains together.
     """
     method_class = METHODS[method]
     method_options = checked(method_class, options or {}, method)
     build = PREDICTORS[predictor]
     predictor_options = checked(build, predictor_options or {}, predictor)
     method_class.check_needs(domains, ordered, where)
-    place = pick_device(device)
+    method_class.check_ranks(ranks)
+    place = ranks.device(pick_device(device))
     scaler = DescriptorScaler.fit(domains.z, domains.descriptors)
     if domains.on_disk and (standardise or not domains.classification):
         raise DataError(
@@ -109,7 +117,9 @@ def train_field(
         x=domains.x if inputs is None else inputs(domains.x),
         y=domains.y if outputs is None else outputs(domains.y),
         z=scaler(domains.z),
-    ).to(place)
+    )
+    digest = None if checkpoint is None else _digest(scaled)
+    scaled = Shard.of(scaled, ranks).to(place)
     loss = loss or ("cross_entropy" if domains.classification else "absolute_error")
     input_shape = tuple(domains.x.shape[1:])
     with seeded(seed, "start"):
@@ -156,15 +166,19 @@ def train_field(
             "seed": seed,
             "device": place.type,
             "torch": torch.__version__,
-            # Samples on the disk are not read for their digest: descriptors and sizes stand for them.
-            "training data": tensor_digest(
-                [scaled.z, scaled.offsets] if scaled.on_disk else [scaled.x, scaled.y, scaled.z, scaled.offsets]
-            ),
+            "training data": digest,
         }
         keeper = Checkpoint(checkpoint, fingerprint, checkpoint_every)
     state = fit(learner, keeper, report)
-    model = FieldModel(predictor=learner.predictor.eval(), field=learner.field().eval(), **parts).to(place)
+    model = FieldModel(predictor=learner.predictor.eval(), field=learner.field().eval(), **parts)
+    model.to(place if ranks.first else "meta")
     return Trained(model, state.history, state.seconds)
+
+
+def _digest(domains: DomainSet) -> str:
+    """Return a digest of the training side; of samples on the disk, descriptors and sizes stand for them."""
+    small = [domains.z, domains.offsets]
+    return tensor_digest(small if domains.on_disk else [domains.x, domains.y, *small])
 
 
 def _rounds_report(report: Report | None) -> Callable[[int, int], None]:

@@ -1,0 +1,25 @@
+"""The result of a trial as a few lines on the terminal."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def print_result(result: dict[str, Any], folder: Path) -> None:
+    """Print scores, groups, time and where the field is, of a trial that lies in `folder`."""
+    unit = " %" if result["metric"] == "error" else ""
+    typer.echo(f"{result['method']} on {result['dataset']}, seed {result['seed']}: ", nl=False)
+    typer.echo(f"{result['metric']} {result['score']:.2f}{unit} over {len(result['per_domain'])} unseen domains")
+    for name, group in result["groups"].items():
+        typer.echo(f"  {name:<8} {group['score']:.2f}{unit} ({group['domains']} domains)")
+    typer.echo(f"  worst decile {result['worst_decile']:.2f}{unit}, {result['train_seconds']:.1f} s of training")
+    if result["tuning"]:
+        chosen = result["tuning"]["draws"][result["tuning"]["best"]]
+        words = ", ".join(f"{name}={value}" for name, value in chosen["options"].items()) or "the defaults"
+        held_out = sum(map(len, result["tuning"]["held_out"]))
+        typer.echo(f"  tuned on {held_out} held-out training domains: {words}")
+    if (folder / "field").exists():
+        typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
+    else:
+        typer.echo(f"The result is in {folder / 'result.json'}; {result['method']} has no θ(z), so no field is saved.")

@@ -1,0 +1,1 @@
+"""How fast everything is: one command, every reference measured in the same run."""
