@@ -12,11 +12,12 @@ from thetafield.data.shard import Shard
 from thetafield.errors import DivergenceError
 from thetafield.ranks import Ranks
 from thetafield.testing.methods import make_method, toy_problem
-from thetafield.training.checkpoint import Checkpoint
+from thetafield.training.checkpoint import NAME, Checkpoint
 from thetafield.training.fit import fit
 
 MANY = {"num_domains": 13}
 LAZY = {"block": 3, "neighbours": 2, "samples": 4, "epochs": 3}
+POOLED = ("erm", "irm", "erm-d", "film", "hypernet", "cida", "nda", "interpolate")
 CASES = {
     # θ in parts: charts of a block are fewer than domains.
     "paper": ("neurallio-paper", MANY, LAZY),
@@ -28,7 +29,7 @@ CASES = {
     # θ whole with every rank: all domains in a part's support, or one entry for each of its edges.
     "few domains": ("neurallio", {}, {"epochs": 3}),
     "few domains, smaller parts": ("neurallio-paper", {"num_domains": 8}, {"block": 4, "epochs": 3}),
-    **{name: (name, {"num_domains": 7}, {}) for name in ("erm", "irm", "erm-d", "film", "hypernet", "cida")},
+    **{name: (name, {"num_domains": 7}, {}) for name in POOLED},
 }
 
 
@@ -44,7 +45,8 @@ class Killed(Exception):
 
 
 def kill(progress):
-    if progress.done == 1:
+    """Stop a run as a kill would: after its second epoch, before that is written."""
+    if progress.done == 2:
         raise Killed
 
 
@@ -63,6 +65,7 @@ def act(rank, count, port, folder):
             save_file(method.state_dict(), folder / f"{case}.safetensors")
             (folder / f"{case}.json").write_text(json.dumps(history))
     resumed = made("paper", ranks)
+    assert (folder / "one" / NAME).exists()
     fit(resumed, Checkpoint(folder / "one", {}, every=0.0))
     if ranks.first:
         save_file(resumed.state_dict(), folder / "resumed.safetensors")

@@ -104,11 +104,11 @@ def test_one_broken_head_leaves_the_others_alone(measured):
 
 @needs_triton
 def test_which_heads_are_served():
-    from thetafield.predictors.perceptron_kernel import serves, widths_of
+    from thetafield.predictors.perceptron_kernel import serves
 
     plain = Predictor(perceptron([2, 50, 50, 2]))
-    assert widths_of(plain) == (2, 50, 50, 2)
-    assert widths_of(Predictor(nn.Linear(3, 2))) == (3, 2)
+    assert plain.widths == (2, 50, 50, 2)
+    assert Predictor(nn.Linear(3, 2)).widths == (3, 2)
     shared = nn.Linear(4, 4)
     for head in (
         perceptron([2, 5, 2], nn.Tanh),
@@ -119,8 +119,8 @@ def test_which_heads_are_served():
         nn.Sequential(shared, nn.ReLU(), shared),
         nn.Sequential(nn.Flatten(-2), nn.Linear(4, 2)),
     ):
-        assert widths_of(Predictor(head)) is None
-    assert widths_of(lifted(plain, "measurement")) is None
+        assert Predictor(head).widths is None
+    assert lifted(plain, "measurement").widths is None
     assert not serves(plain, torch.zeros(5, plain.dim), torch.zeros(4, 7, 2))  # not on a GPU
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from itertools import islice
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import pytest
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure as Drawing
 from thetafield import cli
 from thetafield.data.domains import DomainBatch
 from thetafield.report.figures.speed import save_speed, speed_figure
-from thetafield.speed import scaling
+from thetafield.speed import paper, scaling
 from thetafield.speed.findings import Curve, Figure, PowerLaw
 from thetafield.speed.loops import LOOPS, as_list
 from thetafield.speed.problems import images, learner, moons, two_moons
@@ -28,11 +29,12 @@ ONCE = Bench(CPU, quick=True, turns=1, span=0.0)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-# The command as it is, with one turn of everything.
+# The command as it is, with one turn of everything and ten of the fifty domains.
 SCRIPT = """
 from thetafield import cli
-from thetafield.speed import run
+from thetafield.speed import paper, problems, run
 run.QUICK = {"turns": 1, "span": 0.0}
+paper.two_moons = lambda: problems.two_moons().select(range(10))
 cli.main()
 """
 
@@ -181,3 +183,17 @@ def test_help_names_every_section():
 def test_weights_of_the_coders_are_counted_anywhere():
     weights, skipped = SECTIONS["memory"](ONCE)
     assert weights.unit == "weights" and weights.value < weights.reference and "no GPU" in skipped.why
+
+
+def test_the_shortest_good_training_is_a_figure_with_a_stated_reference(monkeypatch):
+    """Lengths are tried in rising order up to the first whose error is small enough; the record says that."""
+    errors = {50: 4.0, 100: 0.9}
+    monkeypatch.setattr(
+        paper, "_train", lambda bench, method, options: SimpleNamespace(seconds=float(options["epochs"]))
+    )
+    monkeypatch.setattr(paper, "_error", lambda trained: errors.get(int(trained.seconds), 5.0))
+    figure = paper._shortest(ONCE, 450.0)
+    assert (figure.value, figure.ratio, figure.reference_measured) == (100.0, 4.5, False)
+    assert [tried["epochs"] for tried in figure.record()["trainings"]] == [50, 100]
+    errors.clear()
+    assert "not reached" in paper._shortest(ONCE, 450.0).why

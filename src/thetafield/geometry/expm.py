@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from thetafield.errors import DivergenceError
 
@@ -114,7 +116,6 @@ def expm_action(
         >>> torch.allclose(quarter, torch.tensor([[0.0], [1.0]]), atol=1e-6)
         True
     """
-    batch = vectors.shape[:-2]
     matrix = generators.reshape(-1, *generators.shape[-2:])
     value = vectors.reshape(-1, *vectors.shape[-2:])
     kernel = fused(matrix)
@@ -125,9 +126,45 @@ def expm_action(
         if LARGEST_NORM < bound < math.inf:  # said aloud, instead of a series that was cut off
             return torch.full_like(vectors, math.nan)
         plan = TaylorPlan.for_norm(bound, vectors.dtype)
-    step = scale.reshape(-1, 1, scale.shape[-1]) / plan.num_steps
-    for _ in range(plan.num_steps):
-        start = value
-        for term in range(plan.num_terms, 0, -1):
-            value = torch.baddbmm(start, matrix, value * (step / term))
-    return value.reshape(*batch, *vectors.shape[-2:])
+    carried = _Taylor.apply(matrix, value, scale.reshape(-1, 1, scale.shape[-1]), plan)
+    return carried.reshape(vectors.shape)
+
+
+class _Taylor(torch.autograd.Function):
+    """exp(tA)·v term by term, v ← v₀ + (t / j) A v; backwards one product a term, and one for A and t in the end."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, value: Tensor, scale: Tensor, plan: TaylorPlan) -> Tensor:
+        step, kept = scale / plan.num_steps, []
+        shares = [step / term for term in range(plan.num_terms, 0, -1)]
+        for _ in range(plan.num_steps):
+            start = value
+            for share in shares:
+                kept.append(value)
+                value = torch.baddbmm(start, matrix, value * share)
+        ctx.save_for_backward(matrix, step, *shares, *kept)
+        ctx.plan = plan
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        plan: TaylorPlan = ctx.plan
+        matrix, step, *saved = ctx.saved_tensors
+        shares, kept = saved[: plan.num_terms], saved[plan.num_terms :]
+        turned, undone, pulled = matrix.mT, [], []
+        for _ in range(plan.num_steps):
+            start = torch.zeros_like(gradient)
+            for share in reversed(shares):
+                start += gradient
+                undone.append(gradient * share)
+                pulled.append(turned @ gradient)
+                gradient = pulled[-1] * share
+            gradient = gradient + start
+        # Terms side by side, so that A's gradient is one product over all of them.
+        befores = torch.cat(kept[::-1], -1)
+        to_matrix = torch.cat(undone, -1) @ befores.mT if ctx.needs_input_grad[0] else None
+        weights = step.new_tensor([1 / term for term in range(1, plan.num_terms + 1)] * plan.num_steps) / plan.num_steps
+        along = (torch.cat(pulled, -1) * befores).sum(1, keepdim=True).unflatten(-1, (len(weights), -1))
+        to_scale = (along * weights[:, None]).sum(-2)
+        return to_matrix, gradient, to_scale, None

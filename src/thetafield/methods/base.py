@@ -82,7 +82,7 @@ class Problem:
         """
         kernel = _kernel() if theta.is_cuda else None
         if kernel is not None and kernel.serves(self.predictor, theta, features):
-            widths = kernel.widths_of(self.predictor)
+            widths = self.predictor.widths
             return kernel.risks(theta, features, batch.y, batch.weight, where, widths, self.loss)
         picked = DomainBatch(gather_rows(features, where), batch.y[where], batch.weight[where], batch.index[where])
         return self.risks(self.predictor.head(theta, picked.x), picked)
@@ -110,8 +110,8 @@ class Learner(ABC):
     reference: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
     space: ClassVar[Space] = {}
-    # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, and no domain's part
-    # of it depends on the others.
+    # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, in which none
+    # depends on the others.
     divisible: ClassVar[bool] = False
 
     @abstractmethod

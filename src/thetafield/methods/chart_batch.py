@@ -13,11 +13,11 @@ class ChartBatch:
     """A block of anchors with their charts, over samples of all the domains in them.
 
     Args:
-        support: Samples of the domains that edges lead to: all domains, where the charts of a block are as many as
-            those or more, and otherwise one entry for each edge, a domain that several edges share repeated.
+        support: Samples of the domains that edges lead to.
         target: Position of each edge's target in the support, shape (b, k + 1); column 0 is the anchor itself.
         weight: One for each anchor, zero for those that only fill up the last block of an epoch, shape (b,).
-        shared: Whether the support holds all domains.
+        shared: Whether edges to one domain share its entry in the support. Otherwise there is one for each edge, in
+            their order, so that their number does not depend on the charts.
     """
 
     support: DomainBatch

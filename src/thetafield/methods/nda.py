@@ -1,5 +1,7 @@
 """NDA: the fine-tuned model of the nearest training domain."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -32,6 +34,7 @@ class NDA(Method):
     name = "nda"
     title = "NDA"
     reference = "Cai et al., 2025"
+    divisible = True
     needs = Needs(descriptor=True)
     space = {"tune_steps": Choice((100, 500, 2000)), "tune_lr": Range(1e-4, 3e-3), "lr": LR}
 
@@ -67,7 +70,8 @@ class NDA(Method):
         """Return the pooled phase, then the tuning of the heads on a frozen backbone."""
         player = Player(self.loss, [self.learned.theta], self.tune_lr, self.weight_decay)
         tuning = self.sampled_phase("tuning", self.tune_steps, self.samples, (player,), begin=self.copy_pooled)
-        return [*self.pooled.phases(), tuning]
+        # A sum needs no factor to be the sum of its parts.
+        return [*self.pooled.phases(), replace(tuning, share=1.0)]
 
     def field(self) -> TableField:
         """Return the table of tuned heads."""

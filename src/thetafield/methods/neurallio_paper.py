@@ -126,6 +126,8 @@ class NeuralLioPaper(Method):
         self.part = part.clamp(max=self.block - 1)
         self.weights = self.weights[:, self.part] * (part < self.block)
         self.compact = own * (neighbours + 1) >= len(z)
+        # The domains of a block vary in number, which a GPU's recorded steps must not; elsewhere each is read once.
+        self.distinct = not self.shared and z.device.type == "cpu" and not problem.ranks.several
         # What does not change from block to block.
         self.everyone = torch.arange(len(z), device=z.device)
         self.every_row: tuple[Tensor, Tensor] | None = None
@@ -165,7 +167,12 @@ class NeuralLioPaper(Method):
         domains = self.problem.domains
         anchors = self.order[step.slot][0]
         targets = self.chart_index[anchors] if self.charts else random_charts(len(domains), self.neighbours, anchors)
-        index, target = (self.everyone, targets) if self.shared else (targets.flatten(), self.edges)
+        if self.shared:
+            index, target = self.everyone, targets
+        elif self.distinct:
+            index, target = torch.unique(targets, return_inverse=True)
+        else:
+            index, target = targets.flatten(), self.edges
         rows, weight = domains.drawn_rows(index, self.samples) if self.samples else self._all_rows(index)
         if self.problem.ranks.several:
             target = target[self.part]
@@ -173,7 +180,7 @@ class NeuralLioPaper(Method):
                 picked, target = target.flatten(), self.edges[: len(self.part)]
                 rows, weight, index = rows[picked], weight[picked], index[picked]
         support = domains.take(rows, weight, index)
-        return ChartBatch(support, target, self.weights[step.slot][0], self.compact)
+        return ChartBatch(support, target, self.weights[step.slot][0], self.compact or self.distinct)
 
     def _all_rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Return all rows of the domains at `index`, from a table of all domains' rows where that is small."""
@@ -197,7 +204,7 @@ class NeuralLioPaper(Method):
     def loss(self, batch: ChartBatch) -> dict[str, Tensor]:
         """Return the five terms of the block, summed over anchors and edges."""
         field, support = self.learned, batch.support
-        theta = field.theta if batch.shared else self.rows.take(support.index)
+        theta = field.theta if self.shared and batch.shared else self.rows.take(support.index)
         latent = field.coder.encode(theta)
         z = self.problem.domains.z[support.index]
         own_latent, own_theta = batch.at_anchors(latent), batch.at_anchors(theta)

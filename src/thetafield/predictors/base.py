@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from math import prod
 
 import torch
@@ -63,6 +64,8 @@ class Predictor(nn.Module):
         backbone: Shared feature extractor, trained like any module; None feeds inputs straight to the head.
         lift: Name of the lift in the head, if it has one, so that a saved model can be rebuilt.
 
+    `widths` are features, hidden widths and outputs where the head is a perceptron with ReLU, None otherwise.
+
     Example:
         >>> predictor = Predictor(nn.Linear(2, 3))
         >>> predictor(torch.zeros(4, predictor.dim), torch.ones(4, 10, 2)).shape
@@ -85,6 +88,7 @@ class Predictor(nn.Module):
         self.register_buffer("start", self.spec.flatten(parameters).clone(), persistent=False)
         # The template lives outside the module tree and holds no memory: θ is the only source of its values.
         self._template = [copy.deepcopy(head).to("meta")]
+        self.widths = _widths(self.template, self.dim)
 
     @property
     def template(self) -> nn.Module:
@@ -113,7 +117,16 @@ class Predictor(nn.Module):
         """Run one head per domain: the only place where heads are vectorised over θ."""
         if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
             return _run(self.template, self.spec.views(theta[0]), features[0])[None]
+        if self.widths is not None and features.ndim == 3:
+            return self._layers(theta, features)
         return vmap(partial(_run, self.template), randomness="different")(self.spec.views(theta), features)
+
+    def _layers(self, theta: Thetas, features: Features) -> Outputs:
+        """Run perceptrons layer by layer: what `vmap` would do, with biases inside the products."""
+        views = list(self.spec.views(theta).values())
+        for weight, bias in zip(views[:-2:2], views[1:-2:2], strict=True):
+            features = torch.baddbmm(bias[:, None], features, weight.mT).relu_()
+        return torch.baddbmm(views[-1][:, None], features, views[-2].mT)
 
     def single(self, theta: Theta, x: Samples) -> SampleOutputs:
         """Return g(x; θ) of one θ for n samples."""
@@ -191,6 +204,17 @@ class Predictor(nn.Module):
             raise OptionError("A modulated field needs a head that begins with a linear layer with a bias.")
         name = layers[0][0]
         return self.spec.slices[f"{name}.bias" if name else "bias"]
+
+
+def _widths(head: nn.Module, dim: int) -> tuple[int, ...] | None:
+    """Return features, hidden widths and outputs of a head of linear layers with ReLU between them, None of others."""
+    layers = list(head) if isinstance(head, nn.Sequential) else [head]
+    linear = [layer for layer in layers[::2] if type(layer) is nn.Linear and layer.bias is not None]
+    if len(layers) != 2 * len(linear) - 1 or any(type(layer) is not nn.ReLU for layer in layers[1::2]):
+        return None
+    widths = (linear[0].in_features, *(layer.out_features for layer in linear))
+    # A layer that occurs twice has its parameters in θ once.
+    return widths if sum((a + 1) * b for a, b in pairwise(widths)) == dim else None
 
 
 def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import no_type_check
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from thetafield.predictors.base import Predictor
@@ -235,23 +235,11 @@ def risks(
     return _Risks.apply(theta, x, y, weight, where, widths, loss, gradient)
 
 
-def widths_of(predictor: Predictor) -> tuple[int, ...] | None:
-    """Return features, hidden widths and outputs of a head of linear layers with ReLU between them, None of others."""
-    template = predictor.template
-    layers = list(template) if isinstance(template, nn.Sequential) else [template]
-    linear = [layer for layer in layers[::2] if type(layer) is nn.Linear and layer.bias is not None]
-    if len(layers) != 2 * len(linear) - 1 or any(type(layer) is not nn.ReLU for layer in layers[1::2]):
-        return None
-    widths = (linear[0].in_features, *(layer.out_features for layer in linear))
-    # A layer that occurs twice has its parameters in θ once.
-    return widths if sum((a + 1) * b for a, b in pairwise(widths)) == predictor.dim else None
-
-
 def serves(predictor: Predictor, theta: Tensor, x: Tensor) -> bool:
     """Return whether the kernel takes these heads: several small perceptrons in single precision on a GPU."""
     if not (theta.is_cuda and theta.dtype == x.dtype == torch.float32 and len(theta) > 1 and not x.requires_grad):
         return False
-    widths = widths_of(predictor)
+    widths = predictor.widths
     if widths is None or len(widths) - 1 > LAYERS or max(widths) > WIDEST or x.shape[2:] != widths[:1]:
         return False
     device = triton.runtime.driver.active.utils.get_device_properties(theta.device.index)
