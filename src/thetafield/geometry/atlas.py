@@ -38,6 +38,7 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    # pyrefly: ignore[bad-override]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
         pick = torch.nn.functional.one_hot(index, ctx.rows).to(gradient)

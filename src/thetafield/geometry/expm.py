@@ -148,6 +148,7 @@ class _Taylor(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    # pyrefly: ignore[bad-override]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         plan: TaylorPlan = ctx.plan
         matrix, step, *saved = ctx.saved_tensors

@@ -127,7 +127,7 @@ class NeuralLioPaper(Method):
         self.weights = self.weights[:, self.part] * (part < self.block)
         self.compact = own * (neighbours + 1) >= len(z)
         # The domains of a block vary in number, which a GPU's recorded steps must not; elsewhere each is read once.
-        self.distinct = not self.shared and z.device.type == "cpu" and not problem.ranks.several
+        self.distinct = not self.shared and z.device.type == "cpu"
         # What does not change from block to block.
         self.everyone = torch.arange(len(z), device=z.device)
         self.every_row: tuple[Tensor, Tensor] | None = None
@@ -179,8 +179,8 @@ class NeuralLioPaper(Method):
             if not self.compact:
                 picked, target = target.flatten(), self.edges[: len(self.part)]
                 rows, weight, index = rows[picked], weight[picked], index[picked]
-        support = domains.take(rows, weight, index)
-        return ChartBatch(support, target, self.weights[step.slot][0], self.compact or self.distinct)
+        support, once = domains.take(rows, weight, index), self.distinct and not self.problem.ranks.several
+        return ChartBatch(support, target, self.weights[step.slot][0], self.compact or once)
 
     def _all_rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Return all rows of the domains at `index`, from a table of all domains' rows where that is small."""

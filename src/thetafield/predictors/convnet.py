@@ -32,12 +32,12 @@ class Brightness(nn.Module):
 class ConvBackbone(nn.Sequential):
     """Layers that train in half precision on a GPU, where they mostly move pictures about, and answer in single."""
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         """Return the features of a batch of images."""
-        half = self.training and images.is_cuda
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=half):
-            features = super().forward(images)
-        return features.to(images.dtype) if half else features
+        half = self.training and input.is_cuda
+        with torch.autocast(input.device.type, torch.bfloat16, enabled=half):
+            features = super().forward(input)
+        return features.to(input.dtype) if half else features
 
 
 @PREDICTORS.register("convnet")
