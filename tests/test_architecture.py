@@ -23,7 +23,7 @@ FLOORS = [
     {"fields"},
     {"geometry", "predictors", "datasets"},
     {"data"},
-    {"errors", "files", "memory", "options", "ranks", "registry", "streams", "typing", "__init__"},
+    {"errors", "files", "kernels", "memory", "options", "ranks", "registry", "streams", "typing", "__init__"},
 ]
 
 

@@ -2,8 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from thetafield.errors import DivergenceError
+from thetafield.kernels import kernel
 
 LARGEST_STEP = 4.0  # beyond this norm a step's terms cancel and cost digits
 FEWEST_TERMS = 11  # below this degree the bound on the norm says too little
@@ -78,18 +77,9 @@ def _frobenius(matrix: Tensor) -> Tensor:
     return torch.linalg.matrix_norm(matrix, "fro")
 
 
-@cache
-def _kernels() -> ModuleType | None:
-    """Return the module of the fused kernels, where Triton is installed: it comes with torch for GPUs."""
-    try:
-        return import_module("thetafield.geometry.expm_kernel")
-    except ImportError:
-        return None
-
-
 def fused(generators: Tensor) -> ModuleType | None:
     """Return the fused kernels where they serve these generators: on a GPU, in single precision."""
-    kernels = _kernels() if generators.is_cuda else None
+    kernels = kernel("thetafield.geometry.expm_kernel") if generators.is_cuda else None
     return kernels if kernels is not None and kernels.serves(generators) else None
 
 
@@ -118,9 +108,9 @@ def expm_action(
     """
     matrix = generators.reshape(-1, *generators.shape[-2:])
     value = vectors.reshape(-1, *vectors.shape[-2:])
-    kernel = fused(matrix)
-    if kernel is not None:
-        return kernel.cascade(matrix[:, None], value, scale.reshape(len(value), -1, 1)).reshape(vectors.shape)
+    kernels = fused(matrix)
+    if kernels is not None:
+        return kernels.cascade(matrix[:, None], value, scale.reshape(len(value), -1, 1)).reshape(vectors.shape)
     if plan is None:
         bound = float(norm_bound(generators.detach(), scale.detach()))
         if LARGEST_NORM < bound < math.inf:  # said aloud, instead of a series that was cut off

@@ -4,9 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import ClassVar, Literal
 
 import torch
@@ -19,6 +16,7 @@ from thetafield.errors import NeedError
 from thetafield.fields.base import ParameterField
 from thetafield.fields.direct import Answers
 from thetafield.geometry.atlas import gather_rows
+from thetafield.kernels import kernel
 from thetafield.methods.phase import Phase, Player, Schedule, nothing
 from thetafield.methods.space import Space
 from thetafield.predictors.base import Predictor
@@ -27,15 +25,6 @@ from thetafield.registry import Registry
 from thetafield.typing import Indices, Outputs, Risks, Thetas
 
 Loss = Literal["cross_entropy", "absolute_error", "squared_error"]
-
-
-@cache
-def _kernel() -> ModuleType | None:
-    """Return the module of the fused heads, where Triton is installed: it comes with torch for GPUs."""
-    try:
-        return import_module("thetafield.predictors.perceptron_kernel")
-    except ImportError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -80,10 +69,10 @@ class Problem:
             batch: Samples of s domains.
             where: Position of each head's domain in the batch; several heads may share one.
         """
-        kernel = _kernel() if theta.is_cuda else None
-        if kernel is not None and kernel.serves(self.predictor, theta, features):
+        fused = kernel("thetafield.predictors.perceptron_kernel") if theta.is_cuda else None
+        if fused is not None and fused.serves(self.predictor, theta, features):
             widths = self.predictor.widths
-            return kernel.risks(theta, features, batch.y, batch.weight, where, widths, self.loss)
+            return fused.risks(theta, features, batch.y, batch.weight, where, widths, self.loss)
         picked = DomainBatch(gather_rows(features, where), batch.y[where], batch.weight[where], batch.index[where])
         return self.risks(self.predictor.head(theta, picked.x), picked)
 

@@ -1,29 +1,18 @@
 """Adam for one player: shared parameters by torch's fused kernel, tables row by row."""
 
-from functools import cache
-from importlib import import_module
 from math import prod
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from thetafield.fields.rows import RowTable, summed
+from thetafield.kernels import kernel
 from thetafield.methods.phase import Player
 from thetafield.ranks import ALONE, Ranks
 
 EPS = 1e-8
 LARGE_TABLE = 2**30  # entries from which the first moment is kept in sixteen bits
-
-
-@cache
-def _kernel() -> ModuleType | None:
-    """Return the module of the fused update, where Triton is installed: it comes with torch for GPUs."""
-    try:
-        return import_module("thetafield.training.adam_kernel")
-    except ImportError:
-        return None
 
 
 class RowAdam:
@@ -52,10 +41,10 @@ class RowAdam:
     def step(self) -> None:
         """Update the rows taken last; equal rows get equal updates, so that it does not matter which is written."""
         index, values, gradient = self.rows.pending()
-        kernel = _kernel() if gradient.is_cuda else None
-        if kernel is not None and kernel.serves(self.rows.table, len(index)):
+        fused = kernel("thetafield.training.adam_kernel") if gradient.is_cuda else None
+        if fused is not None and fused.serves(self.rows.table, len(index)):
             state = (self.rows.table, self.first, self.second, self.updates)
-            kernel.update(*state, index, gradient, self.lr, self.weight_decay, self.betas, EPS)
+            fused.update(*state, index, gradient, self.lr, self.weight_decay, self.betas, EPS)
             return
         gradient = torch.add(summed(index, gradient), values, alpha=self.weight_decay)
         updates = self.updates[index] + 1

@@ -1,0 +1,27 @@
+"""The command line. Heavy imports happen inside commands, so that help answers at once."""
+
+import os
+import sys
+import time
+
+import typer
+
+from thetafield.cli import listing, tools, train
+from thetafield.cli.common import app
+from thetafield.errors import ThetafieldError
+
+__all__ = ["app", "listing", "main", "tools", "train"]
+
+
+def main() -> None:
+    """Run the program; what is wrong with the input is said in one sentence, with exit code 2."""
+    # Before torch is loaded: threads that wait for each other should soon sleep, or a busy machine slows them tenfold.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        app()
+    except ThetafieldError as error:
+        if os.environ.get("LOCAL_RANK", "0") == "0":  # of the processes that torchrun starts on a host, one speaks
+            typer.echo(f"thetafield: {error}", err=True)
+        else:  # and the others let it, since torchrun ends all once one has ended
+            time.sleep(5)
+        sys.exit(2)
