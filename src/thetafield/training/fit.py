@@ -34,7 +34,9 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-READ_EVERY = 100  # steps on a GPU between two looks at the losses: a look waits for all that is under way
+# A look at the losses waits for all that is under way on a GPU: so many steps lie between two of them, or so many
+# seconds where that is less.
+READ_EVERY, PATIENCE = 500, 1.0
 
 
 def fit(
@@ -137,8 +139,9 @@ class _Loop:
     def run_phase(self, number: int, resumed: State | None) -> None:
         """Run what is left of a phase and keep its last or its best parameters."""
         phase, state = self.phases[number], self.state
-        stretch = self._epochs_at_once(phase)
-        running = Running(phase, stretch, self.capture, self.ranks)
+        most = self._epochs_at_once(phase)
+        running = Running(phase, most, self.capture, self.ranks)
+        ahead = most if self.ranks.several else 1  # ranks do not agree on the time
         if resumed:
             running.load(resumed.optimiser, resumed.work)
         else:
@@ -147,7 +150,8 @@ class _Loop:
         while state.epoch < phase.epochs:
             if self.stopped:
                 raise KeyboardInterrupt
-            epochs = range(state.epoch, min(state.epoch + stretch, phase.epochs))
+            epochs = range(state.epoch, min(state.epoch + ahead, phase.epochs))
+            began = time.perf_counter()
             for epoch in epochs:
                 running.run_epoch(epoch)
                 if phase.keep == "best" and phase.judge is None:
@@ -157,13 +161,15 @@ class _Loop:
             if phase.keep == "best" and phase.judge is not None and epochs[0] >= int(phase.judge_from * phase.epochs):
                 self._keep_best(self._judged(phase.judge), running)
             self._after(phase, running, loss)
+            if not self.ranks.several:
+                ahead = max(1, min(most, 2 * ahead, int(ahead * PATIENCE / (time.perf_counter() - began))))
         running.close()
         if phase.keep == "best":
             self.method.load_state_dict(state.best)  # buffers too: running statistics belong to their parameters
             state.best = {}
 
     def _epochs_at_once(self, phase: Phase) -> int:
-        """Return how many epochs run before the host looks at them."""
+        """Return the most epochs that run before the host looks at them."""
         if self.device.type == "cpu" or phase.judge is not None:
             return 1
         return max(1, READ_EVERY // phase.steps_per_epoch)
