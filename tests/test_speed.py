@@ -177,7 +177,7 @@ def test_figure_leaves_the_settings_alone(measured):
 
 
 def test_help_names_every_section():
-    assert f"Sections: {', '.join(SECTIONS)}." in cli.speed.__doc__
+    assert f"Sections: {', '.join(SECTIONS)}." in cli.tools.speed.__doc__
 
 
 def test_weights_of_the_coders_are_counted_anywhere():

@@ -134,7 +134,10 @@ class Ranks:
         if self.several:
             from torch import distributed
 
+            distributed.barrier()
             distributed.destroy_process_group()
+            # Gloo's threads need the interpreter to let go of the last tensors, and abort where it has ended meanwhile.
+            time.sleep(0.2)
 
     def in_turn(self, work: Callable[[], T]) -> T:
         """Return what `work` makes, the first rank of each host before the others, who then find its files."""
