@@ -145,13 +145,13 @@ class _Taylor(torch.autograd.Function):
         shares, kept = saved[: plan.num_terms], saved[plan.num_terms :]
         turned, undone, pulled = matrix.mT, [], []
         for _ in range(plan.num_steps):
-            start = torch.zeros_like(gradient)
+            start = gradient.clone()
             for share in reversed(shares):
-                start += gradient
                 undone.append(gradient * share)
-                pulled.append(turned @ gradient)
+                pulled.append(torch.bmm(turned, gradient))
                 gradient = pulled[-1] * share
-            gradient = gradient + start
+                start += gradient
+            gradient = start
         # Terms side by side, so that A's gradient is one product over all of them.
         befores = torch.cat(kept[::-1], -1)
         to_matrix = torch.cat(undone, -1) @ befores.mT if ctx.needs_input_grad[0] else None

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from thetafield.errors import OptionError
+from thetafield.predictors.perceptron import perceptrons
 from thetafield.registry import Registry
 from thetafield.typing import Embedded, Features, Inputs, Outputs, SampleOutputs, Samples, Theta, Thetas
 
@@ -118,15 +119,8 @@ class Predictor(nn.Module):
         if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
             return _run(self.template, self.spec.views(theta[0]), features[0])[None]
         if self.widths is not None and features.ndim == 3:
-            return self._layers(theta, features)
+            return perceptrons(theta, features, self.widths)
         return vmap(partial(_run, self.template), randomness="different")(self.spec.views(theta), features)
-
-    def _layers(self, theta: Thetas, features: Features) -> Outputs:
-        """Run perceptrons layer by layer: what `vmap` would do, with biases inside the products."""
-        views = list(self.spec.views(theta).values())
-        for weight, bias in zip(views[:-2:2], views[1:-2:2], strict=True):
-            features = torch.baddbmm(bias[:, None], features, weight.mT).relu_()
-        return torch.baddbmm(views[-1][:, None], features, views[-2].mT)
 
     def single(self, theta: Theta, x: Samples) -> SampleOutputs:
         """Return g(x; θ) of one θ for n samples."""
