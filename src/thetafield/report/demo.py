@@ -28,14 +28,12 @@ from thetafield.training.train import device_name, pick_device, train_field
 
 DEMO_METHODS = ("erm", "erm-d", "nda", "neurallio")  # the last one has the transport that the figures look into
 NUM_TRIPLETS = 5000
-# Three quarters of the default epochs, so that the whole demo stays well under three minutes on two slow cores.
-OPTIONS: dict[str, dict[str, Any]] = {"neurallio": {"epochs": 450}}
 # A few steps each: enough to see that everything runs, far too few to learn anything.
 QUICK_OPTIONS: dict[str, dict[str, Any]] = {
     "erm": {"steps": 20},
     "erm-d": {"steps": 20},
     "nda": {"steps": 20, "tune_steps": 10},
-    "neurallio": {"epochs": 4, "samples": 50, "widths": (64,), "latent_dim": 8, "hidden": 16},
+    "neurallio": {"epochs": 4, "samples": 50, "rank": 16, "latent_dim": 8, "hidden": 16},
 }
 
 
@@ -63,9 +61,7 @@ def run_demo(
     runs = []
     for name in DEMO_METHODS:
         with training_display(f"{METHODS[name].title:<{width}}", console) as report:
-            runs.append(
-                _run(name, data, seed, str(place), QUICK_OPTIONS[name] if quick else OPTIONS.get(name, {}), report)
-            )
+            runs.append(_run(name, data, seed, str(place), QUICK_OPTIONS[name] if quick else {}, report))
     with console.status("Measuring the laws of the transport"):
         laws = field_laws(runs[-1].model, data.test["random"].z, NUM_TRIPLETS, seed)
     result = DemoResult(
