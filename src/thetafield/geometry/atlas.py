@@ -41,6 +41,8 @@ class _Gather(torch.autograd.Function):
     # pyrefly: ignore[bad-override]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
+        if not gradient.is_cuda:
+            return gradient.new_zeros(ctx.rows, *gradient.shape[1:]).index_add_(0, index, gradient), None
         pick = torch.nn.functional.one_hot(index, ctx.rows).to(gradient)
         return (pick.mT @ gradient.flatten(1)).unflatten(1, gradient.shape[1:]), None
 
@@ -49,7 +51,7 @@ def gather_rows(values: Tensor, index: Indices) -> Tensor:
     """Return values[index], repeated rows included, with a backward pass that sums in a fixed order.
 
     The gradient of plain indexing adds repeated rows in whatever order the threads come by, and the same seed would
-    not give the same bits. A product with the matrix that picks the rows always sums alike.
+    not give the same bits. A product with the matrix that picks the rows always sums alike; a CPU adds in order.
     """
     return _Gather.apply(values, index) if values.requires_grad else values[index]
 

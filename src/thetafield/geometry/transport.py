@@ -10,7 +10,7 @@ from thetafield.geometry.gate import Gate
 from thetafield.geometry.generators import CoefficientNet, make_generators
 from thetafield.typing import Descriptors, Latents, Targets, TransportedLatents
 
-ROOM = 1.5  # how far norms may grow from one measurement to the next
+ROOM = 1.25  # how far norms may grow from one measurement to the next
 
 
 class Transport(nn.Module, ABC):

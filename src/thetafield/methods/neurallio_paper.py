@@ -180,7 +180,8 @@ class NeuralLioPaper(Method):
                 picked, target = target.flatten(), self.edges[: len(self.part)]
                 rows, weight, index = rows[picked], weight[picked], index[picked]
         support, once = domains.take(rows, weight, index), self.distinct and not self.problem.ranks.several
-        return ChartBatch(support, target, self.weights[step.slot][0], self.compact or once)
+        anchors_weigh = self.weights[0] if self.whole else self.weights[step.slot][0]
+        return ChartBatch(support, target, anchors_weigh, self.compact or once)
 
     def _all_rows(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Return all rows of the domains at `index`, from a table of all domains' rows where that is small."""
@@ -208,7 +209,8 @@ class NeuralLioPaper(Method):
         latent = field.coder.encode(theta)
         z = self.problem.domains.z[support.index]
         own_latent, own_theta = batch.at_anchors(latent), batch.at_anchors(theta)
-        carried = field.transport(own_latent, z[batch.anchor], z[batch.target]).flatten(0, 1)
+        targets = batch.at_targets(z).view(*batch.target.shape, -1)
+        carried = field.transport(own_latent, batch.at_anchors(z), targets).flatten(0, 1)
         # One call for both: the decoder's weights are almost all of the model, and so is their gradient.
         decoded = field.coder.decode(torch.cat([own_latent, carried]))
         carried_theta = decoded.split([len(own_latent), len(carried)])[1]

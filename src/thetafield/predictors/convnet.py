@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from thetafield.errors import OptionError
+from thetafield.kernels import kernel
 from thetafield.options import Count, NonNegative, Positive
 from thetafield.predictors.base import PREDICTORS, Predictor
 from thetafield.predictors.perceptron import perceptron
@@ -35,6 +36,9 @@ class PooledReLU(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return images of half the size."""
+        fused = kernel("thetafield.predictors.pool_kernel") if images.is_cuda else None
+        if fused is not None:
+            return fused.pooled(images)
         return functional.relu(functional.max_pool2d(images, 2))
 
 

@@ -36,7 +36,7 @@ class _Perceptrons(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, x: Tensor, widths: tuple[int, ...]) -> Tensor:
-        states = [x.mT]
+        states = [x.mT.contiguous()]
         for weight, bias in layers_of(theta, widths):
             states.append(torch.baddbmm(bias[:, :, None], weight, states[-1]))
             if len(states) < len(widths):

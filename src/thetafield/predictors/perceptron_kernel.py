@@ -18,9 +18,8 @@ from torch.autograd.function import once_differentiable
 
 from thetafield.predictors.base import Predictor
 
-PRECISION = "tf32x3"  # of the products: single precision from three on tensor cores; "tf32" has three digits
-# With 16 samples at a time, eight warps hold every head that is served in their registers; with 32, the widest spill.
-TILE, WARPS = 16, 8
+TILE = 16  # samples at a time; with 32, the widest heads spill
+WARPS = {"tf32": 4, "tf32x3": 8}  # products in three parts need the registers of more of them
 PROCESSORS = 132  # of an H100; a constant, so that sums are formed in the same order on every GPU
 FEWEST = 64  # samples that are worth a program
 PROLOGUE = 2  # tiles in whose time a program reads θ and writes its gradient
@@ -198,10 +197,11 @@ class _Risks(torch.autograd.Function):
         parts = triton.cdiv(samples, share)
         # The risk and the gradient side by side: one sum adds up both, always in the same order.
         partial = theta.new_empty(heads, parts, 1 + theta.shape[1] * gradient)
+        precision = _precision()
         _risks[(heads, parts)](
             theta.contiguous(), x.contiguous(), y.contiguous(), weight.contiguous(), where.contiguous(), partial,
             samples, share, 1, *all_widths, *_padded(all_widths), HIDDEN=hidden, S=TILE, LOSS=loss, GRADIENT=gradient,
-            PRECISION=PRECISION, num_warps=WARPS,
+            PRECISION=precision, num_warps=WARPS[precision],
         )  # fmt: skip
         total = partial.sum(1)
         ctx.save_for_backward(total[:, 1:])
@@ -247,9 +247,14 @@ def serves(predictor: Predictor, theta: Tensor, x: Tensor) -> bool:
 
 
 def _shared_bytes(widths: tuple[int, ...]) -> int:
-    """Return a bound on the shared memory of a program: two copies of the weights, and some tiles of samples."""
+    """Return a bound on the shared memory of a program: weights twice, in two parts each, and tiles of samples."""
     entries = sum(a * b for a, b in pairwise(_padded(widths)))
-    return 8 * entries * (2 if PRECISION == "tf32x3" else 1) + 1280 * TILE
+    return 16 * entries + 1280 * TILE
+
+
+def _precision() -> str:
+    """Return how products are formed: as torch's own are, in three digits, or in single precision from three of them."""
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "tf32x3"
 
 
 def _padded(widths: tuple[int, ...]) -> list[int]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from thetafield.methods.base import Method
 from thetafield.speed.timing import Work
-from thetafield.training.fit import READ_EVERY
+from thetafield.training.fit import READ_EVERY, tensor_cores
 from thetafield.training.running import Running
 
 
@@ -38,8 +38,9 @@ class Stepping:
         if self.epoch + self.stretch > self.phase.epochs:
             self.epoch = 0
         epochs = range(self.epoch, self.epoch + self.stretch)
-        for epoch in epochs:
-            self.running.run_epoch(epoch)
+        with tensor_cores():
+            for epoch in epochs:
+                self.running.run_epoch(epoch)
         list(self.running.losses(epochs))
         self.epoch = epochs.stop
 

@@ -1,12 +1,15 @@
 """The conformance suite of methods."""
 
 import inspect
+from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from thetafield.data.domains import DomainSet
 from thetafield.fields.base import FIELDS, ParameterField
@@ -16,7 +19,9 @@ from thetafield.methods.space import draw_settings
 from thetafield.options import checked, schema
 from thetafield.predictors.base import PREDICTORS
 from thetafield.streams import seeded
+from thetafield.training.capture import StepRunner
 from thetafield.training.fit import fit
+from thetafield.training.running import Running
 
 # Small settings by option name: a suite that runs on every method cannot know each one's options.
 SMALL: dict[str, Any] = {
@@ -109,6 +114,7 @@ def check_method(name: str) -> None:
         check_gradients(name, loss)
         check_learns(name, loss)
     check_same_bits(name)
+    check_recordable(name)
     if getattr(METHODS[name], "renumberable", False):
         check_permutation(name)
     check_rebuilt(name)
@@ -224,6 +230,34 @@ def check_same_bits(name: str) -> None:
     assert all(torch.equal(first[key], second[key]) for key in first), f"{name}: same seed, other bits"
     other = _trained(name, _problem(name, seed=1)).state_dict()
     assert any(not torch.equal(first[key], other[key]) for key in first), f"{name}: the seed does nothing"
+
+
+class _FromHost(TorchDispatchMode):
+    """Refuses what a recorded step cannot do: make a tensor of numbers of the host."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert func is not torch.ops.aten.lift_fresh.default, "a step that may be recorded takes numbers from the host"
+        return func(*args, **(kwargs or {}))
+
+
+class _Watching(StepRunner):
+    """Runs steps as they are; from the second one of a kind on, under the watch."""
+
+    def run(self, kind: Hashable, step: Callable[[], None]) -> None:
+        first, self.seen[kind] = kind not in self.seen, 1
+        with nullcontext() if first else _FromHost():
+            step()
+
+
+def check_recordable(name: str) -> None:
+    """A step that may be recorded takes no numbers from the host: on a GPU, recording would fail."""
+    for phase in make_method(name, _problem(name)).phases():
+        phase.begin()
+        running = Running(phase, 1, capture=False)
+        running.runner = _Watching(phase.device, False)
+        for epoch in range(min(2, phase.epochs) if phase.captured else 0):
+            running.run_epoch(epoch)
+            running.epochs = 0
 
 
 def check_permutation(name: str) -> None:

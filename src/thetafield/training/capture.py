@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 
 import torch
 
-WARM_UP = 3  # steps that run as they are before one is recorded: optimisers and libraries set themselves up in them
+WARM_UP = 1  # steps that run as they are before one is recorded: optimisers and libraries set themselves up in them
 
 
 class StepRunner:
