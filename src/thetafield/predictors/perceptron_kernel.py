@@ -253,7 +253,7 @@ def _shared_bytes(widths: tuple[int, ...]) -> int:
 
 
 def _precision() -> str:
-    """Return how products are formed: as torch's own are, in three digits, or in single precision from three of them."""
+    """Return how products are formed: in three digits where torch's own are, in single precision otherwise."""
     return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "tf32x3"
 
 
