@@ -17,17 +17,18 @@ from thetafield.training.fit import fit
 
 MANY = {"num_domains": 13}
 LAZY = {"block": 3, "neighbours": 2, "samples": 4, "epochs": 3}
+OURS = LAZY | {"metric": False}
 POOLED = ("erm", "irm", "erm-d", "film", "hypernet", "cida", "nda", "interpolate")
 CASES = {
     # θ in parts: charts of a block are fewer than domains.
     "paper": ("neurallio-paper", MANY, LAZY),
-    "all samples": ("neurallio", MANY, LAZY | {"block": 4, "samples": 0}),
+    "all samples": ("neurallio", MANY, OURS | {"block": 4, "samples": 0, "base": "reading"}),
     "random charts": ("neurallio-paper", MANY, LAZY | {"charts": False, "keep": "last"}),
-    "regression": ("neurallio", MANY | {"regression": True}, LAZY),
+    "regression": ("neurallio", MANY | {"regression": True}, OURS),
     "no generators": ("neurallio-plain", MANY, LAZY),
-    "on the disk": ("neurallio", MANY, LAZY),
+    "on the disk": ("neurallio", MANY, OURS),
     # θ whole with every rank: all domains in a part's support, or one entry for each of its edges.
-    "few domains": ("neurallio", {}, {"epochs": 3}),
+    "few domains": ("neurallio", {}, {"epochs": 3, "metric": False, "base": "none"}),
     "few domains, smaller parts": ("neurallio-paper", {"num_domains": 8}, {"block": 4, "epochs": 3}),
     **{name: (name, {"num_domains": 7}, {}) for name in POOLED},
 }

@@ -24,7 +24,7 @@ QUICK = {
     "erm": {"steps": 20},
     "erm-d": {"steps": 20},
     "nda": {"steps": 20, "tune_steps": 20},
-    "neurallio": {"epochs": 2, "widths": (16, 8), "latent_dim": 4, "neighbours": 2, "samples": 8},
+    "neurallio": {"epochs": 2, "base_steps": 20, "tune_steps": 5, "latent_dim": 4, "neighbours": 2, "samples": 8},
 }
 
 

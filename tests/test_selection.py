@@ -130,7 +130,7 @@ def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         again(tmp_path)
-    assert len(json.loads((tmp_path / "tuning.json").read_text())["draws"]) == 2
+    assert len(json.loads((tmp_path / "tuning.json").read_text())["entries"]) == 2
     stopped = again(tmp_path)
     assert len(calls) == 3 + 2  # two draws were kept
     whole = again(None)
@@ -142,7 +142,7 @@ def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):
     with pytest.raises(FormatError, match="belongs to another run"):
         tune(other, "erm", train, folder=tmp_path, draws=3, seed=1, fixed={})
     (tmp_path / "tuning.json").write_text("{")
-    with pytest.raises(FormatError, match="is damaged: delete it to tune again"):
+    with pytest.raises(FormatError, match="is damaged: delete it to search again"):
         again(tmp_path)
 
 

@@ -1,5 +1,6 @@
 """The scikit-learn face: fit on rows with descriptors, predict for any descriptor."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from thetafield.data.arrays import as_numbers, column_names, to_numpy
 from thetafield.data.domains import DomainSet
 from thetafield.data.table import as_arrow, is_table
 from thetafield.errors import DataError, OptionError
+from thetafield.evaluation.choosing import train_chosen
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import load_model, save_model
 from thetafield.methods.base import METHODS, Loss
@@ -60,11 +62,12 @@ class _FieldEstimator(BaseEstimator):
         self.n_features_in_ = domains.x.shape[1]
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
         pooled = not described and (needs.descriptor or needs.ordered or needs.min_domains > 1)
-        trained = train_field(
-            domains,
-            "erm" if pooled else self.method,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            options=None if pooled else self.options,
+        method = "erm" if pooled else self.method
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        train = partial(
+            train_field,
+            method=method,
+            seed=seed,
             predictor=self.predictor,
             predictor_options=self.predictor_options,
             loss=loss,
@@ -73,6 +76,8 @@ class _FieldEstimator(BaseEstimator):
             single_target=single_target and domains.num_outputs == 1,
             device=self.device,
         )
+        trained, choice = train_chosen(domains, method, train, seed=seed, given={} if pooled else self.options or {})
+        self.choice_ = None if choice is None else choice.record()  # what held-out training domains decided
         self.model_ = trained.model
         self.history_ = trained.history
         self.relevance_ = trained.model.relevance()

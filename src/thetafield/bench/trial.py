@@ -15,6 +15,8 @@ from thetafield import __version__
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset, Registered, Task
 from thetafield.errors import FormatError, OptionError
+from thetafield.evaluation.choosing import NAME as CHOICE
+from thetafield.evaluation.choosing import choose, is_chosen
 from thetafield.evaluation.laws import field_laws
 from thetafield.evaluation.scores import Scores, evaluate
 from thetafield.evaluation.selection import NAME as TUNING
@@ -49,7 +51,8 @@ def run_trial(
 ) -> dict[str, Any]:
     """Run one trial into the folder `out` and return its result.
 
-    `out` receives every draw of tuning (`tuning.json`) and the checkpoint while training, then the saved field
+    `out` receives every draw of tuning (`tuning.json`), every candidate of what a method lets its training domains
+    choose (`choice.json`) and the checkpoint while training, then the saved field
     (`field/`, unless the method has no θ), the losses (`history.json`) and, last, `result.json`: where that file
     exists, the trial is complete. Of several ranks, which all call this, the first one writes all that and scores the
     field; the others return nothing, {}, once the field is trained.
@@ -71,12 +74,17 @@ def run_trial(
     """
     out = Path(out)
     METHODS[method].check_ranks(ranks)
+    full = checked(METHODS[method], options or {}, method)
     if ranks.several and tune_draws:
         raise OptionError("Tuning runs on one rank: tune without torchrun, then give the settings it found with --set.")
+    if ranks.several and METHODS[method].choices and full["select"]:
+        raise OptionError(
+            f"{METHODS[method].title} chooses its options on one rank: train once without torchrun on a part of the "
+            "domains, then give what it chose with --set, and --set select=false."
+        )
     if not isinstance(dataset, str) and dataset_options:
         raise OptionError("Options of a dataset (--data-set) are for registered datasets, not for a table of your own.")
     task = Registered(dataset, dataset_options or {}) if isinstance(dataset, str) else dataset
-    full = checked(METHODS[method], options or {}, method)
     fixed = {name: full[name] for name in options or {}}
     settings = {
         "dataset": task.name,
@@ -115,6 +123,7 @@ def run_trial(
             ranks=ranks,
         )
 
+    where = settings["dataset_options"] | {"dataset": task.name, "device": place.type, "torch": torch.__version__}
     selection = None
     if tune_draws:
         selection = tune(
@@ -126,12 +135,26 @@ def run_trial(
             fixed=fixed,
             folds=tune_folds,
             kind=data.folds,
-            where=settings["dataset_options"]
-            | {"dataset": task.name, "device": place.type, "torch": torch.__version__},
+            where=where,
             folder=out,
             report=report,
         )
         full = full | selection.options
+        fixed = fixed | selection.options
+    choice = None
+    if is_chosen(method, full, data.train):
+        choice = choose(
+            data.train,
+            method,
+            lambda domains, *, options, report: train(domains, options, report, None),
+            seed=seed,
+            fixed=fixed,
+            kind=data.folds,
+            where=where,
+            folder=out,
+            report=report,
+        )
+        full = full | choice.options
     trained = train(data.train, full, report, out)
     ranks.leave()
     if not ranks.first:
@@ -143,6 +166,7 @@ def run_trial(
     result = settings | {"options": _plain(full)} | _scored(trained, data, seed)
     result |= {
         "tuning": None if selection is None else selection.record(),
+        "choice": None if choice is None else choice.record(),
         "device": f"{ranks.count} × {device_name(place)}" if ranks.several else device_name(place),
         "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
@@ -199,14 +223,15 @@ def _earlier(out: Path, settings: dict[str, Any], fixed: Mapping[str, Any], resu
             raise FormatError(f"{path} is damaged: delete it to run the trial again.")
         for key, value in settings.items():
             stored = result.get(key)
-            if key == "options" and settings["tune"] and isinstance(stored, dict):  # tuning chose all but the fixed
+            chosen = settings["tune"] or result.get("choice")
+            if key == "options" and chosen and isinstance(stored, dict):  # the data chose all but the fixed
                 value = stored | _plain(fixed)
             if stored != value:
                 raise FormatError(
                     f"{out} holds another trial ({key} {stored!r}, not {value!r}): choose another folder."
                 )
         return result
-    if ((out / CHECKPOINT).exists() or (out / TUNING).exists()) and not resume:
+    if not resume and any((out / name).exists() for name in (CHECKPOINT, TUNING, CHOICE)):
         raise FormatError(f"{out} holds a stopped trial: add --resume to go on with it, or choose another folder.")
     return None
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.shrunk import ShrunkField
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.laws import Laws, check_laws
 from thetafield.streams import torch_stream
@@ -12,8 +13,11 @@ from thetafield.streams import torch_stream
 @torch.no_grad()
 def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0) -> Laws | None:
     """Measure identity, associativity and invertibility at raw descriptors; None where there is no transport."""
-    if not isinstance(model, FieldModel) or not isinstance(model.field, TransportedField):
+    if not isinstance(model, FieldModel):
+        return None
+    field = model.field.moved if isinstance(model.field, ShrunkField) else model.field
+    if not isinstance(field, TransportedField):
         return None
     scaled = model.scaler(z.to(model.device))
     stream = torch_stream(seed, "laws")
-    return check_laws(model.field.operator, model.field(scaled), scaled, num_triplets, stream)
+    return check_laws(field.operator, field(scaled), scaled, num_triplets, stream)

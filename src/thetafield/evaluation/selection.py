@@ -9,10 +9,10 @@ from typing import Any
 
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds
-from thetafield.errors import FormatError, OptionError, ThetafieldError
+from thetafield.errors import OptionError, ThetafieldError
+from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import evaluate
 from thetafield.fields.storage import tensor_digest
-from thetafield.files import write_json
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
 from thetafield.options import checked
@@ -118,7 +118,10 @@ def tune(
             [domains.z, domains.offsets] if domains.on_disk else [domains.x, domains.y, domains.z, domains.offsets]
         ),
     }
-    done = _recorded(folder, identity)
+    ledger = Ledger(None if folder is None else folder / NAME, identity)
+    # Settings as they were drawn: tuples, where JSON has lists.
+    stored = zip(ledger.entries, settings, strict=False)
+    done = [Draw(**(entry | {"options": setting})) for entry, setting in stored]
     metric = "error" if domains.classification else "mae"
     for number in range(len(done), len(settings)):
         started = time.perf_counter()
@@ -127,7 +130,7 @@ def tune(
             options = checked(entry, {**fixed, **settings[number]}, method)
             scores = []
             for fold, (kept, held) in enumerate(parts):
-                tell = _numbered(
+                tell = numbered(
                     report, number * folds + fold, len(settings) * folds, _words(number, draws, fold, folds)
                 )
                 scores.append(evaluate(train(kept, options, tell).model, held).score)
@@ -136,8 +139,7 @@ def tune(
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
         done.append(Draw(settings[number], score, time.perf_counter() - started, failure))
-        if folder is not None:
-            write_json(folder / NAME, {"identity": identity, "draws": [asdict(draw) for draw in done]})
+        ledger.append(asdict(done[-1]))
     errors = [draw.score if draw.score is not None else float("inf") for draw in done]
     if min(errors) == float("inf"):
         raise ThetafieldError(f"None of {len(done)} settings could be trained; the defaults: {done[0].failure}")
@@ -148,22 +150,6 @@ def tune(
         draws=done,
         best=errors.index(min(errors)),
     )
-
-
-def _recorded(folder: Path | None, identity: dict[str, Any]) -> list[Draw]:
-    """Return the draws that an earlier, stopped run left."""
-    path = None if folder is None else folder / NAME
-    if path is None or not path.exists():
-        return []
-    try:
-        content = json.loads(path.read_text())
-        draws = [Draw(**draw) for draw in content["draws"]]
-        same = content["identity"] == json.loads(json.dumps(identity))
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        raise FormatError(f"{path} is damaged: delete it to tune again.") from None
-    if not same:
-        raise FormatError(f"{path} belongs to another run: use the same settings, or choose another folder.")
-    return [replace(draw, options=setting) for draw, setting in zip(draws, identity["settings"], strict=False)]
 
 
 def _plain(name: Any) -> Any:
@@ -177,7 +163,7 @@ def _words(number: int, draws: int, fold: int, folds: int) -> str:
     return setting if folds == 1 else f"{setting}, fold {fold + 1} of {folds}"
 
 
-def _numbered(report: Report | None, number: int, total: int, words: str) -> Report | None:
+def numbered(report: Report | None, number: int, total: int, words: str) -> Report | None:
     """Return a report that says which training this is, and counts all of them together."""
     if report is None:
         return None

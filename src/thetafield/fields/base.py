@@ -57,3 +57,12 @@ class ParameterField(nn.Module, ABC):
         rows = max(1, CELLS // (self.theta_dim * self.descriptor_dim))  # θ at every moved descriptor is held at once
         parts = [(self(part[:, None] + eye) - self(part)[:, None]).norm(dim=-1) for part in z.split(rows)]
         return torch.cat(parts).mean(0) / step
+
+    def relevance(self, z: Tensor) -> Tensor:
+        """Return how much each coordinate drives the shift, with a lower and an upper end, shape (3, d).
+
+        The strongest is one. Here it is the field's own sensitivity at descriptors of shape (b, d), which has no ends.
+        """
+        strength = self.sensitivity(z)
+        largest = strength.max()
+        return (strength / largest if largest > 0 else strength).expand(3, -1)

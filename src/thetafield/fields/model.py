@@ -160,17 +160,19 @@ class FieldModel(Model):
         return ModelAt(self.predictor.module(self.theta(z)), self.inputs, self.outputs, self.squeezed).eval()
 
     def relevance(self) -> dict[str, float]:
-        """Return descriptor name → how much it moves θ, relative to the strongest, in [0, 1].
+        """Return descriptor name → how much it drives the shift, relative to the strongest, in [0, 1].
 
-        Until a metric is learned this is the mean of ‖∂θ/∂z_k‖ at the training domains, gates included, with every
-        descriptor scaled to its training range.
+        Where a transfer metric was learned these are its weights; otherwise the mean of ‖∂θ/∂z_k‖ at the training
+        domains, gates included, with every descriptor scaled to its training range.
         """
+        return {name: value for name, (value, _, _) in self.relevance_ranges().items()}
+
+    def relevance_ranges(self) -> dict[str, tuple[float, float, float]]:
+        """Return descriptor name → relevance, with the lower and upper end of its bootstrap over domains, if any."""
         if not self.recipe.descriptors:
             return {}
-        strength = self.field.sensitivity(self.trust.anchors.to(self.device))
-        largest = float(strength.max())
-        shares = (strength / largest if largest > 0 else strength).tolist()
-        return dict(zip(self.recipe.descriptors, shares, strict=True))
+        columns = self.field.relevance(self.trust.anchors.to(self.device)).T.tolist()
+        return {name: tuple(column) for name, column in zip(self.recipe.descriptors, columns, strict=True)}
 
 
 class ModelAt(nn.Module):

@@ -1,5 +1,6 @@
-"""The transported field: parameters carried from the nearest training domain by a learned transport."""
+"""The transported field: parameters carried from the nearest training domains by a learned transport."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,9 +9,11 @@ from torch import Tensor, nn
 
 from thetafield.errors import OptionError, closest
 from thetafield.fields.base import CELLS, ParameterField
+from thetafield.geometry.atlas import partition_of_unity
 from thetafield.geometry.coder import WIDTHS, make_coder
 from thetafield.geometry.laws import ParameterTransport
-from thetafield.geometry.neighbours import nearest
+from thetafield.geometry.metric import Metric
+from thetafield.geometry.neighbours import Distinct, nearest
 from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
 
 CHUNK = 8192  # descriptors carried at once: bounds the memory of their generators
@@ -18,7 +21,10 @@ WIDEST_ROW = 64  # descriptors on which one anchor's generators act at once
 
 
 class TransportedField(ParameterField):
-    """θ(z) = decode(T(encode(θ_i), z_i, z)) with z_i the nearest training descriptor under the charts' weights.
+    """θ(z) = decode(Σ_i w_i(z) T(encode(θ_i), z_i, z)) over the nearest training domains under the charts' metric.
+
+    One chart alone answers as in the paper, with a jump wherever another anchor becomes the nearest. Several together
+    are an atlas: their shares w_i come from a partition of unity, and θ is continuous in z.
 
     Args:
         descriptor_dim: d.
@@ -33,11 +39,15 @@ class TransportedField(ParameterField):
         num_generators: r; None takes one per descriptor coordinate. Read by the Lie transport only.
         hidden: Width of the field network.
         generators: "field", "constant" or "commuting". Read by the Lie transport only.
+        projected: Whether charts and transport see descriptors through a projection.
+        blend: Number of nearest anchors that answer together.
+        bandwidth: How fast their shares fall off; None lets the radius alone decide.
     """
 
     kind = "transported"
     anchors: Tensor
     chart_weights: Tensor
+    learned_relevance: Tensor | None
 
     def __init__(
         self,
@@ -53,6 +63,9 @@ class TransportedField(ParameterField):
         num_generators: int | None = None,
         hidden: int = 128,
         generators: str = "field",
+        projected: bool = False,
+        blend: int = 1,
+        bandwidth: float | None = None,
     ) -> None:
         super().__init__(descriptor_dim, theta_dim)
         self._config = {
@@ -68,10 +81,14 @@ class TransportedField(ParameterField):
             "num_generators": num_generators,
             "hidden": hidden,
             "generators": generators,
+            "projected": projected,
         }
+        self.blend, self.bandwidth = blend, bandwidth
         self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
         self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
         self.register_buffer("chart_weights", torch.ones(descriptor_dim))
+        # Relevance of each coordinate under a learned metric, and the ends of its bootstrap; zero without one.
+        self.register_buffer("learned_relevance", torch.zeros(3, descriptor_dim) if projected else None)
         self.coder = make_coder(coder, theta_dim, latent_dim, tuple(widths), rank)
         kinds: dict[str, Callable[[], Transport]] = {
             "lie": lambda: LieTransport(
@@ -81,9 +98,12 @@ class TransportedField(ParameterField):
                 num_generators=num_generators,
                 hidden=hidden,
                 generators=generators,
+                projected=projected,
             ),
-            "plain": lambda: PlainTransport(descriptor_dim, latent_dim, gate=gate, hidden=hidden),
-            "linear": lambda: LinearTransport(descriptor_dim, latent_dim, gate=gate, hidden=hidden),
+            "plain": lambda: PlainTransport(descriptor_dim, latent_dim, gate=gate, hidden=hidden, projected=projected),
+            "linear": lambda: LinearTransport(
+                descriptor_dim, latent_dim, gate=gate, hidden=hidden, projected=projected
+            ),
         }
         if transport not in kinds:
             raise OptionError(f"There is no transport {transport!r}; {closest(transport, kinds)}")
@@ -92,23 +112,67 @@ class TransportedField(ParameterField):
     @property
     def config(self) -> dict[str, Any]:
         """The constructor arguments."""
-        return dict(self._config)
+        return self._config | {"blend": self.blend, "bandwidth": self.bandwidth}
 
     @property
     def operator(self) -> ParameterTransport:
         """The transport at θ level, for the laws."""
         return ParameterTransport(self.coder, self.transport)
 
+    def charted(self, z: Tensor) -> Tensor:
+        """Return descriptors (b, d) where distances are those of the charts."""
+        return self.transport.seen(z) * self.chart_weights
+
+    @property
+    def spacing(self) -> float:
+        """Distance under the charts' metric to the nearest other anchor, which nine of ten stay within."""
+        places = Distinct.of(self.charted(self.anchors)).points
+        if len(places) < 2:
+            return 1.0
+        return float(nearest(places, places, 2)[0][:, 1].quantile(0.9))
+
+    @torch.no_grad()
+    def adopt(self, metric: Metric) -> None:
+        """Let charts and transport go by a learned metric."""
+        assert self.transport.projection is not None and self.learned_relevance is not None
+        self.transport.projection.zero_()[: len(metric.weights)] = metric.directions.to(self.anchors)
+        self.chart_weights.zero_()[: len(metric.weights)] = metric.weights.to(self.anchors)
+        self.learned_relevance.copy_(torch.stack([metric.relevance, metric.low, metric.high]))
+
+    def relevance(self, z: Tensor) -> Tensor:
+        """Return the weights of the metric where one was learned."""
+        learned = self.learned_relevance
+        return super().relevance(z) if learned is None or not learned.any() else learned
+
     def thetas(self, z: Tensor) -> Tensor:
-        """Carry the nearest anchor's latent to each descriptor and decode it.
+        """Carry the latents of the nearest anchors to each descriptor, blend and decode them."""
+        if not len(z):
+            return z.new_zeros(0, self.theta_dim)
+        latent = self.latents(z)
+        theta = latent.new_empty(len(z), self.theta_dim)
+        part = max(1, CELLS // self.theta_dim)
+        for start in range(0, len(z), part):
+            theta[start : start + part] = self.coder.decode(latent[start : start + part])
+        return theta
+
+    def latents(self, z: Tensor) -> Tensor:
+        """Return the blended latent at each descriptor, shape (b, m)."""
+        count = min(self.blend, len(self.anchors) - 1)
+        if count < 2:
+            _, index = nearest(self.charted(z), self.charted(self.anchors))
+            return self.carried(z, index[:, 0])
+        distances, index = nearest(self.charted(z), self.charted(self.anchors), count + 1)
+        shares = partition_of_unity(distances, math.inf if self.bandwidth is None else self.bandwidth)
+        carried = self.carried(z.repeat_interleave(count, 0), index[:, :count].flatten()).unflatten(0, (-1, count))
+        return (shares[..., None] * carried).sum(1)
+
+    def carried(self, z: Tensor, index: Tensor) -> Tensor:
+        """Return the latents of the anchors at `index` carried to each descriptor, shape (b, m).
 
         Descriptors are put in rows of one anchor each, so that its generators are formed once for a row and act on all
         of it as one matrix.
         """
-        if not len(z):
-            return z.new_zeros(0, self.theta_dim)
-        _, index = nearest(z * self.chart_weights, self.anchors * self.chart_weights)
-        used, group, sizes = torch.unique(index[:, 0], return_inverse=True, return_counts=True)
+        used, group, sizes = torch.unique(index, return_inverse=True, return_counts=True)
         part = max(1, CELLS // self.theta_dim)
         latents = torch.cat([self.coder.encode(self.theta[index]) for index in used.split(part)])
         # A row is as wide as the mean group, so that at most half of the places stay empty.
@@ -121,11 +185,7 @@ class TransportedField(ParameterField):
             self.transport(latents[index], start, end)
             for index, start, end in zip(*(t.split(max(1, CHUNK // width)) for t in (row, source, target)), strict=True)
         ]
-        latent = torch.cat(carried).flatten(0, 1)[place]
-        theta = latent.new_empty(len(z), self.theta_dim)
-        for start in range(0, len(z), part):
-            theta[start : start + part] = self.coder.decode(latent[start : start + part])
-        return theta
+        return torch.cat(carried).flatten(0, 1)[place]
 
 
 def _rows(group: Tensor, sizes: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -1,9 +1,11 @@
 """Charts: which training domains lie near which, as an edge list (Eq. 8 of the paper)."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -86,3 +88,27 @@ def random_charts(num_domains: int, num_neighbours: int, anchors: Indices) -> Ne
     scores = torch.rand((len(anchors), num_domains), device=anchors.device)
     scores.scatter_(1, anchors[:, None], 2.0)
     return scores.topk(num_neighbours + 1, dim=1).indices
+
+
+def partition_of_unity(distances: Float[Tensor, "b c"], bandwidth: float = math.inf) -> Float[Tensor, "b c-1"]:
+    """Return the shares of the nearest anchors in an answer, from their distances in rising order, but the last one's.
+
+    The last anchor sets the radius at which shares vanish, so that nothing jumps where one anchor takes the place of
+    another: answers are continuous in z.
+
+    Args:
+        distances: To the c nearest anchors.
+        bandwidth: How fast shares fall off before the radius, as a share of it.
+
+    Returns:
+        Shares of all but the last, which sum to one.
+
+    Example:
+        >>> partition_of_unity(torch.tensor([[0.0, 2.0, 2.0]])).tolist()
+        [[1.0, 0.0]]
+    """
+    share = (distances[:, :-1] / distances[:, -1:].clamp_min(torch.finfo(distances.dtype).tiny)).clamp(max=1).square()
+    weight = (1 - share).square() * torch.exp(-share / bandwidth**2)
+    # Where all are equally far there is no radius: each counts alike.
+    weight = weight + torch.finfo(weight.dtype).tiny
+    return weight / weight.sum(1, keepdim=True)

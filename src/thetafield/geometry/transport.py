@@ -20,16 +20,26 @@ class Transport(nn.Module, ABC):
         descriptor_dim: d.
         latent_dim: m.
         gate: Whether a :class:`Gate` modulates the descriptors first (Eq. 7).
+        projected: Whether descriptors pass through `projection` before anything else: coordinates that say nothing are
+            left out, or mixed ones take their place. It starts as the identity.
     """
 
-    def __init__(self, descriptor_dim: int, latent_dim: int, gate: bool) -> None:
+    projection: Tensor | None
+
+    def __init__(self, descriptor_dim: int, latent_dim: int, gate: bool, projected: bool = False) -> None:
         super().__init__()
         self.descriptor_dim = descriptor_dim
         self.latent_dim = latent_dim
         self.gate = Gate(descriptor_dim) if gate else None
+        self.register_buffer("projection", torch.eye(descriptor_dim) if projected else None)
+
+    def seen(self, z: Tensor) -> Tensor:
+        """Return descriptors, shape (..., d), as the transport sees them."""
+        return z if self.projection is None else z @ self.projection.T
 
     def gated(self, source: Descriptors, target: Targets) -> tuple[Tensor, Tensor]:
-        """Return both ends under the gate of the source."""
+        """Return both ends as they are seen, under the gate of the source."""
+        source, target = self.seen(source), self.seen(target)
         if self.gate is None:
             return source, target
         mask = self.gate(source)
@@ -57,6 +67,7 @@ class LieTransport(Transport):
         num_generators: r; None takes one per descriptor coordinate.
         hidden: Width of the field network.
         generators: "field" (z-dependent, the paper's), "constant" or "commuting".
+        projected: Whether descriptors pass through a projection first.
 
     Example:
         >>> transport = LieTransport(2, 4, gate=True)
@@ -74,8 +85,9 @@ class LieTransport(Transport):
         num_generators: int | None = None,
         hidden: int = 128,
         generators: str = "field",
+        projected: bool = False,
     ) -> None:
-        super().__init__(descriptor_dim, latent_dim, gate)
+        super().__init__(descriptor_dim, latent_dim, gate, projected)
         count = num_generators or descriptor_dim
         self.generators = make_generators(generators, descriptor_dim, latent_dim, count, hidden)
         self.coefficients = CoefficientNet(descriptor_dim, count)
@@ -116,8 +128,10 @@ class LieTransport(Transport):
 class PlainTransport(Transport):
     """T-Plain: an MLP maps (z_i, z_j, e_i) to e_j, with neither geometric nor algebraic structure."""
 
-    def __init__(self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128) -> None:
-        super().__init__(descriptor_dim, latent_dim, gate)
+    def __init__(
+        self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128, projected: bool = False
+    ) -> None:
+        super().__init__(descriptor_dim, latent_dim, gate, projected)
         self.net = nn.Sequential(
             nn.Linear(2 * descriptor_dim + latent_dim, hidden),
             nn.ReLU(),
@@ -136,8 +150,10 @@ class PlainTransport(Transport):
 class LinearTransport(Transport):
     """T-noLie: Δz feeds the field network, whose raw matrix acts on e_i without the exponential."""
 
-    def __init__(self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128) -> None:
-        super().__init__(descriptor_dim, latent_dim, gate)
+    def __init__(
+        self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128, projected: bool = False
+    ) -> None:
+        super().__init__(descriptor_dim, latent_dim, gate, projected)
         self.net = nn.Sequential(nn.Linear(descriptor_dim, hidden), nn.ReLU(), nn.Linear(hidden, latent_dim**2))
 
     def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:

@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -106,6 +106,8 @@ class Learner(ABC):
     reference: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
     space: ClassVar[Space] = {}
+    # What the data decide, option by option, beside the defaults: tried on held-out training domains.
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, in which none
     # depends on the others.
     divisible: ClassVar[bool] = False

@@ -1,15 +1,35 @@
-"""NeuralLio as we train it: the paper's model with shuffled, larger blocks and a cosine schedule."""
+"""NeuralLio as we train it: charts that the data chose, a start at a base, and an atlas instead of one chart."""
 
+from dataclasses import replace
 from typing import Literal
 
+import torch
+from torch import Tensor, nn
+
+from thetafield.errors import OptionError
+from thetafield.fields.base import ParameterField
+from thetafield.fields.shrunk import ShrunkField
+from thetafield.geometry.atlas import knn_charts
+from thetafield.geometry.metric import FEWEST, learn_metric
+from thetafield.geometry.neighbours import Distinct
 from thetafield.methods.base import METHODS, Problem
+from thetafield.methods.chart_batch import ChartBatch
+from thetafield.methods.erm import ERM
+from thetafield.methods.erm_d import ERMD
 from thetafield.methods.neurallio_paper import NeuralLioPaper
+from thetafield.methods.phase import Phase
+from thetafield.methods.probes import Probes
 from thetafield.options import Count, Natural, NonNegative, Positive
 
 
 @METHODS.register("neurallio")
 class NeuralLio(NeuralLioPaper):
-    """The paper's model and loss; blocks are large and drawn anew every epoch, and the step size falls to zero.
+    """The paper's model on better ground.
+
+    Charts go by a transfer metric: models tuned on single domains are tried on the others, and coordinates of z that do
+    not tell how well they do there lose their weight. Training starts at a base that all domains share, and what is
+    carried over the charts is the difference to it. Several charts answer together. Blocks are large and drawn anew
+    every epoch, and the step size falls to zero.
 
     Args:
         problem: The training side.
@@ -17,7 +37,16 @@ class NeuralLio(NeuralLioPaper):
         block: Anchors per step.
         samples: Samples drawn from each domain per step; 0 takes all.
         neighbours: k, beside the anchor itself; there must be more domains than that.
-        chart_weights: Weight of each descriptor coordinate in the distance that charts go by; None weighs all alike.
+        base: "pooled" starts at one model of all domains, "reading" at one that reads z, "none" at the predictor's own
+            start, as the paper does.
+        base_steps: Batches of the base's training.
+        metric: Whether charts and transport go by a transfer metric; with fewer than five domains there is none.
+        tune_steps: Batches of the tuning of single domains' models, from which the metric is learned.
+        chart_weights: Weight of each descriptor coordinate in the distance that charts go by, instead of a metric.
+        blend: Number of charts that answer together.
+        bandwidth: How fast their shares fall off with distance; None lets the radius of the charts alone decide.
+        shrink: α: how much of what the charts carry is added to the base. Without a base it stays at one.
+        reach: Distance from the training domains over which α fades, in spacings of theirs; None keeps it everywhere.
         gate: Whether the descriptor gate is used.
         latent_dim: m.
         num_generators: r; None takes one per descriptor coordinate.
@@ -28,6 +57,8 @@ class NeuralLio(NeuralLioPaper):
         rank: Number of directions of the lean coder.
         lr: Largest step size of Adam.
         weight_decay: L2 coefficient.
+        select: Whether what is not given (base, metric, neighbours, width of the latent, blend, shrink) is first chosen
+            on held-out training domains, where there are twelve domains or more.
 
     Reference:
         Cai et al., *Continuous Domain Generalization*, NeurIPS 2025.
@@ -35,6 +66,15 @@ class NeuralLio(NeuralLioPaper):
 
     name = "neurallio"
     title = "NeuralLio"
+    projected = True
+    origin: Tensor
+    choices = {
+        "base": ("pooled", "reading", "none"),
+        "base_steps": (300,),
+        "metric": (True, False),
+        "neighbours": (5, 10),
+        "latent_dim": (16,),
+    }
 
     def __init__(
         self,
@@ -44,7 +84,15 @@ class NeuralLio(NeuralLioPaper):
         block: Count = 25,
         samples: Natural = 250,
         neighbours: Count = 5,
+        base: Literal["pooled", "reading", "none"] = "pooled",
+        base_steps: Count = 2000,
+        metric: bool = True,
+        tune_steps: Count = 300,
         chart_weights: tuple[NonNegative, ...] | None = None,
+        blend: Count = 1,
+        bandwidth: Positive | None = None,
+        shrink: NonNegative = 1.0,
+        reach: Positive | None = None,
         gate: bool = True,
         latent_dim: Count = 32,
         num_generators: Count | None = None,
@@ -55,6 +103,7 @@ class NeuralLio(NeuralLioPaper):
         rank: Count = 64,
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 1e-4,
+        select: bool = True,
     ) -> None:
         super().__init__(
             problem,
@@ -77,3 +126,74 @@ class NeuralLio(NeuralLioPaper):
             weight_decay=weight_decay,
             keep="last",
         )
+        self.base, self.shrink, self.reach = base, shrink, reach
+        self.learned.blend, self.learned.bandwidth = blend, bandwidth
+        self.tune_steps = tune_steps
+        self.register_buffer("origin", self.predictor.start.clone())  # θ₀, where every domain starts
+        learned = metric and chart_weights is None and len(problem.domains) >= FEWEST
+        if learned and problem.ranks.several:
+            raise OptionError("A transfer metric is learned on one rank: give chart_weights, or set metric=false.")
+        self.probes = Probes(problem) if learned else None
+        # A backbone must know the data before heads on it can be tried on other domains.
+        backbone = not isinstance(self.predictor.backbone, nn.Identity)
+        self.pooled: ERM | ERMD | None = None
+        if base == "reading":
+            self.pooled = ERMD(problem, steps=base_steps)
+        elif base == "pooled" or (learned and backbone):
+            self.pooled = ERM(problem, steps=base_steps)
+        self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
+
+    def phases(self) -> list[Phase]:
+        """Return the phase of the base, that of the probes which the metric is learned from, and the joint one."""
+        phases = [] if self.pooled is None else self.pooled.phases()
+        if self.probes is not None:
+            probes = self.probes
+            phases.append(replace(probes.phase(self, self.tune_steps), begin=lambda: probes.start_at(self._start())))
+        return [*phases, *(replace(phase, begin=self.lay_charts) for phase in super().phases())]
+
+    def _start(self) -> Tensor:
+        """Return where the heads of all domains start, were they to start now."""
+        return self.predictor.start if self.pooled is None else self.pooled.learned.theta.detach()
+
+    @torch.no_grad()
+    def lay_charts(self) -> None:
+        """Learn the metric, lay the charts under it, and put every domain at the start."""
+        z, field = self.problem.domains.z, self.learned
+        if self.probes is not None:
+            metric = learn_metric(z[self.probes.index], self.probes.risks(), self.problem.seed)
+            # Too few places may differ under it, where most coordinates are left out.
+            if metric.kind != "even" and len(Distinct.of(metric(z)).points) > self.neighbours:
+                field.adopt(metric)
+                self.chart_index.copy_(knn_charts(field.charted(z), self.neighbours).neighbours)
+        if self.base == "none":
+            self.predictor.backbone.load_state_dict(self.untouched)
+        self.origin.copy_(self.predictor.start if self.base == "none" else self._start())
+        field.theta.copy_(self.origin.expand_as(field.theta))
+        field.coder.start_at(self.origin)
+
+    def placed(self, theta: Tensor, batch: ChartBatch, z: Tensor) -> Tensor:
+        """Return the heads of anchors and edges: a base that reads z adds what it says there."""
+        if self.base != "reading":
+            return theta
+        assert self.pooled is not None
+        with torch.no_grad():
+            read = self.pooled.learned(z) - self.pooled.learned.theta
+        return theta + torch.cat([batch.at_anchors(read), batch.at_targets(read)])
+
+    def field(self) -> ParameterField:
+        """Return the transported field, on its base if there is one."""
+        if self.base == "none":
+            return self.learned
+        assert self.pooled is not None
+        base = self.pooled.learned
+        with torch.device("meta"):  # the parts are there already
+            field = ShrunkField(
+                base.descriptor_dim,
+                base.theta_dim,
+                {"kind": base.kind, "config": base.config},
+                self.learned.config,
+                self.shrink,
+                None if self.reach is None else self.reach * self.learned.spacing,
+            )
+        field.base, field.moved, field.centre = base, self.learned, self.origin
+        return field

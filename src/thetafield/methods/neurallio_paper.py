@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
+from thetafield.fields.base import ParameterField
 from thetafield.fields.rows import RowTable
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import knn_charts, random_charts
@@ -71,7 +72,9 @@ class NeuralLioPaper(Method):
         "lr": LR,
     }
     transport: ClassVar[str] = "lie"
+    projected: ClassVar[bool] = False
     divisible = True
+    chart_index: Tensor
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class NeuralLioPaper(Method):
             raise OptionError(
                 f"chart_weights has {len(weights)} numbers, but there are {z.shape[1]} descriptor coordinates."
             )
-        self.chart_index = knn_charts(z * weights, neighbours).neighbours
+        self.register_buffer("chart_index", knn_charts(z * weights, neighbours).neighbours)
         self.shared = self.block * (neighbours + 1) >= len(z)
         count = -(-len(z) // self.block) * self.block
         self.positions = torch.arange(count, device=z.device).clamp(max=len(z) - 1).view(-1, self.block)
@@ -145,6 +148,7 @@ class NeuralLioPaper(Method):
             num_generators=num_generators,
             hidden=hidden,
             generators=generators,
+            projected=self.projected,
         )
         self.whole = bool(self.weights.all())  # whether every anchor of every block counts
         self.mixing, self.owner = self._mixing()
@@ -214,11 +218,21 @@ class NeuralLioPaper(Method):
         # One call for both: the decoder's weights are almost all of the model, and so is their gradient.
         decoded = field.coder.decode(torch.cat([own_latent, carried]))
         carried_theta = decoded.split([len(own_latent), len(carried)])[1]
-        risks = self._risks(torch.cat([own_theta, carried_theta]), batch)
+        risks = self._risks(self.placed(torch.cat([own_theta, carried_theta]), batch, z), batch)
         apart = _squares(decoded, torch.cat([own_theta, batch.at_targets(theta)]))
         embedded = _squares(carried, batch.at_targets(latent))
         # All terms are sums of these with a few weights: one product instead of one sum for each.
         return dict(zip(TERMS, self.mixed(torch.cat([risks, apart, embedded]), batch.weight).unbind(), strict=True))
+
+    def placed(self, theta: Tensor, batch: ChartBatch, z: Tensor) -> Tensor:
+        """Return the heads of anchors and edges from what the charts carry, which is all of them here.
+
+        Args:
+            theta: Of the anchors, then of the edges, shape (b + b · (k + 1), D).
+            batch: The block.
+            z: Descriptors of its support.
+        """
+        return theta
 
     def mixed(self, rows: Tensor, weight: Tensor) -> Tensor:
         """Return the five terms from risks and distances of a block's b anchors and their edges.
@@ -268,7 +282,7 @@ class NeuralLioPaper(Method):
         """Return the one joint phase."""
         domains = self.problem.domains
         steps_per_epoch = len(self.order)
-        parameters, tables = list(self.parameters()), ()
+        parameters, tables = [*self.predictor.parameters(), *self.learned.parameters()], ()
         if not self.shared:  # rows that a block does not see are left alone
             parameters, tables = [p for p in parameters if p is not self.learned.theta], (self.rows,)
         return [
@@ -288,7 +302,7 @@ class NeuralLioPaper(Method):
             )
         ]
 
-    def field(self) -> TransportedField:
+    def field(self) -> ParameterField:
         """Return the transported field."""
         return self.learned
 

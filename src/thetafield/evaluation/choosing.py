@@ -1,0 +1,237 @@
+"""What the data decide in a method: options chosen one after the other on held-out training domains, inside `fit`."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from thetafield.data.domains import DomainSet
+from thetafield.data.folds import domain_folds
+from thetafield.errors import ThetafieldError
+from thetafield.evaluation.ledger import Ledger
+from thetafield.evaluation.scores import evaluate
+from thetafield.evaluation.selection import numbered
+from thetafield.fields.base import ParameterField
+from thetafield.fields.model import FieldModel
+from thetafield.fields.shrunk import ShrunkField
+from thetafield.fields.storage import tensor_digest
+from thetafield.fields.transported import TransportedField
+from thetafield.methods.base import METHODS
+from thetafield.options import checked
+from thetafield.training.fit import Report
+from thetafield.training.train import Trained
+
+NAME = "choice.json"
+FOLDS, JUDGED = 4, 2  # a quarter of the domains is held out at a time, so many times
+FEWEST = 12  # training domains from which a choice is made: with fewer, a fold says too little
+SHORTER = 3  # trainings for a choice have this part of the epochs
+HOPELESS = 1.1  # a setting whose error on the first fold is so many times the best one's is not tried on the others
+BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
+SHRINKS = (1.0, 0.75, 0.5, 0.25, 0.0)
+REACHES = (None, 3.0, 1.0)
+Train = Callable[..., Trained]  # of domains, with keywords options and report
+Dials = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting with its error on the held-out domains, under its best dials.
+
+    Args:
+        options: What it sets.
+        dials: What of it is set after training: blend, bandwidth, shrink and reach.
+        score: Mean error over the folds; None where training failed.
+        folds: How many folds it was tried on.
+        seconds: Time of training and scoring.
+        failure: The sentence with which training ended, if it failed.
+    """
+
+    options: dict[str, Any]
+    dials: dict[str, Any]
+    score: float | None
+    folds: int
+    seconds: float
+    failure: str | None = None
+
+    def beats(self, other: "Candidate") -> bool:
+        """Return whether this one was tried on as many folds and erred less."""
+        if self.score is None or self.folds < other.folds:
+            return False
+        return other.score is None or self.score < other.score
+
+
+@dataclass(frozen=True)
+class Choice:
+    """All candidates and the best of them.
+
+    Args:
+        metric: "error" or "mae".
+        held_out: Positions of the held-out training domains, for each fold.
+        candidates: In the order in which they were tried; the first is the defaults.
+        best: Position of the best one.
+    """
+
+    metric: str
+    held_out: list[list[int]]
+    candidates: list[Candidate]
+    best: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the best candidate sets, dials included."""
+        return self.candidates[self.best].options | self.candidates[self.best].dials
+
+    def record(self) -> dict[str, Any]:
+        """Return the record as plain JSON values."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+def is_chosen(method: str, options: Mapping[str, Any], domains: DomainSet) -> bool:
+    """Return whether a method under these options leaves a choice to these training domains."""
+    return bool(METHODS[method].choices and options.get("select") and len(domains) >= FEWEST)
+
+
+def choose(
+    domains: DomainSet,
+    method: str,
+    train: Train,
+    *,
+    seed: int,
+    fixed: Mapping[str, Any],
+    kind: str = "random",
+    where: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+    report: Report | None = None,
+) -> Choice:
+    """Go through what a method leaves to the data, and keep of each option what errs least on held-out domains.
+
+    Trainings are shorter than the one that follows. What is set after training, the dials, is tried on each of them.
+
+    Args:
+        domains: The training domains.
+        method: Registry name of the method, which lists its `choices`.
+        train: Trains on given domains with given options.
+        seed: Root seed of the folds.
+        fixed: Options that are not up for choice.
+        kind: Which domains are held out: "random", "blocked", "edge" or "time".
+        where: What else determines the errors, so that a choice made elsewhere is refused.
+        folder: Where every candidate is recorded once it is known; those that are recorded there are not tried again.
+        report: Called after every epoch.
+    """
+    entry = METHODS[method]
+    count = FOLDS if kind in ("random", "blocked") else JUDGED
+    folds = domain_folds(domains, count, seed, kind)[:JUDGED]
+    full = checked(entry, dict(fixed), method)
+    shorter = {"epochs": math.ceil(full["epochs"] / SHORTER)} if "epochs" in full else {}
+    others = [(name, value) for name, values in entry.choices.items() if name not in fixed for value in values]
+    others = [(name, value) for name, value in others if full[name] != value]
+    held_out = [held.tolist() for _, held in folds]
+    identity = {
+        "method": method,
+        "seed": seed,
+        "fixed": dict(fixed),
+        "others": others,
+        "held out": held_out,
+        "where": dict(where or {}),
+        "training data": tensor_digest(
+            [domains.z, domains.offsets] if domains.on_disk else [domains.x, domains.y, domains.z, domains.offsets]
+        ),
+    }
+    ledger = Ledger(None if folder is None else folder / NAME, identity)
+    trainings = (1 + len(others)) * len(folds)
+    candidates: list[Candidate] = []
+    first_folds: list[float] = []
+
+    def judge(options: dict[str, Any]) -> Candidate:
+        number = len(candidates)
+        if number < len(ledger.entries):
+            candidates.append(Candidate(**ledger.entries[number]["candidate"]))
+            first = ledger.entries[number]["first"]
+            first_folds.append(math.inf if first is None else first)
+            return candidates[-1]
+        started = time.perf_counter()
+        words = ", ".join(f"{name}={value}" for name, value in options.items()) or "defaults"
+        errors: list[dict[Dials, float]] = []
+        failure = None
+        try:
+            for fold, (kept, held) in enumerate(folds):
+                tell = numbered(report, number * len(folds) + fold, trainings, f"choosing, {words}")
+                trained = train(domains.select(kept), options={**full, **options, **shorter}, report=tell)
+                errors.append(_errors(trained.model, domains.select(held), fixed))
+                if fold == 0 and min(errors[0].values()) > HOPELESS * min(first_folds, default=math.inf):
+                    break
+        # A setting that diverges or does not fit is one that is not chosen.
+        except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
+            failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
+        first_folds.append(min(errors[0].values()) if errors else math.inf)
+        score, dials = None, ()
+        if failure is None:
+            score, dials = min(((_mean(errors, dials), dials) for dials in errors[0]), key=lambda pair: pair[0])
+        found = Candidate(options, dict(dials), score, len(errors), time.perf_counter() - started, failure)
+        candidates.append(found)
+        ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None})
+        return found
+
+    best = judge({})
+    for name, value in others:
+        tried = judge({**best.options, name: value})
+        best = tried if tried.beats(best) else best
+    if best.failure is not None:
+        raise ThetafieldError(f"None of {len(candidates)} settings could be trained; the defaults: {best.failure}")
+    return Choice("error" if domains.classification else "mae", held_out, candidates, candidates.index(best))
+
+
+def train_chosen(
+    domains: DomainSet, method: str, train: Train, *, seed: int, given: Mapping[str, Any]
+) -> tuple[Trained, Choice | None]:
+    """Train on all domains, after they have chosen what was not given, where the method leaves that to them."""
+    full = checked(METHODS[method], dict(given), method)
+    if not is_chosen(method, full, domains):
+        return train(domains, options=full), None
+    choice = choose(domains, method, train, seed=seed, fixed=given)
+    return train(domains, options=full | choice.options), choice
+
+
+def _mean(errors: list[dict[Dials, float]], dials: Dials) -> float:
+    return sum(fold[dials] for fold in errors) / len(errors)
+
+
+def _errors(model: Any, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, float]:
+    """Return the mean error over the held-out domains under every setting of the dials that are not fixed."""
+    assert isinstance(model, FieldModel)
+    found = {}
+    for dials in _dials(model.field, fixed):
+        turn(model.field, dict(dials))
+        found[dials] = evaluate(model, held).macro
+    return found
+
+
+def _dials(field: ParameterField, fixed: Mapping[str, Any]) -> list[Dials]:
+    """Return the settings to try after training; the simplest first, as ties go to the first."""
+    blends: list[Dials] = [(("blend", count), ("bandwidth", width)) for count, width in BLENDS]
+    if "blend" in fixed:
+        blends = [(("blend", fixed["blend"]), ("bandwidth", fixed.get("bandwidth")))]
+    if not isinstance(field, ShrunkField):
+        return blends
+    shrinks = (fixed["shrink"],) if "shrink" in fixed else SHRINKS
+    reaches = (fixed["reach"],) if "reach" in fixed else REACHES
+    # Where nothing of it is added, it does not matter what was carried.
+    return [
+        (*blend, ("shrink", shrink), ("reach", reach))
+        for blend, shrink, reach in product(blends, shrinks, reaches)
+        if shrink or (blend == blends[0] and reach == reaches[0])
+    ]
+
+
+def turn(field: ParameterField, dials: Mapping[str, Any]) -> None:
+    """Set what of a field is set after training."""
+    moved = field.moved if isinstance(field, ShrunkField) else field
+    assert isinstance(moved, TransportedField)
+    moved.blend, moved.bandwidth = dials["blend"], dials["bandwidth"]
+    if isinstance(field, ShrunkField):
+        field.shrink = dials["shrink"]
+        field.reach = None if dials["reach"] is None else dials["reach"] * moved.spacing

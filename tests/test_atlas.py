@@ -1,0 +1,232 @@
+"""Several charts in one answer, the base below them, and what is chosen on held-out training domains."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from thetafield.data.domains import DomainSet
+from thetafield.errors import FormatError
+from thetafield.evaluation import choosing
+from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
+from thetafield.fields.shrunk import ShrunkField
+from thetafield.fields.transported import TransportedField
+from thetafield.geometry.atlas import partition_of_unity
+from thetafield.methods import METHODS
+from thetafield.options import schema
+from thetafield.testing.methods import make_method, toy_problem
+from thetafield.training.fit import fit
+from thetafield.training.train import train_field
+
+TINY = {"epochs": 3, "block": 6, "samples": 4, "base_steps": 5, "tune_steps": 5, "latent_dim": 4, "neighbours": 2}
+
+
+def atlas(blend, bandwidth=None, seed=0, anchors=9):
+    torch.manual_seed(seed)
+    field = TransportedField(2, 7, anchors, latent_dim=4, coder="lean", rank=5, blend=blend, bandwidth=bandwidth)
+    field.anchors.copy_(torch.rand(anchors, 2))
+    field.theta.data.normal_()
+    return field.double().eval()
+
+
+def test_shares_sum_to_one_and_the_last_anchor_has_none():
+    distances = torch.rand(50, 6, generator=torch.Generator().manual_seed(0)).sort(1).values
+    for bandwidth in (float("inf"), 0.3):
+        shares = partition_of_unity(distances, bandwidth)
+        assert shares.shape == (50, 5)
+        torch.testing.assert_close(shares.sum(1), torch.ones(50))
+        assert (shares.diff(dim=1) <= 1e-6).all()  # nearer ones count more
+    tied = torch.tensor([[1.0, 2.0, 2.0]])
+    assert partition_of_unity(tied)[0, 1] < 1e-30
+
+
+def test_equally_far_anchors_count_alike():
+    assert torch.equal(partition_of_unity(torch.full((1, 4), 3.0)), torch.full((1, 3), 1 / 3))
+    assert torch.equal(partition_of_unity(torch.zeros(1, 3)), torch.full((1, 2), 0.5))
+
+
+@pytest.mark.parametrize("bandwidth", [None, 0.5])
+@pytest.mark.parametrize("blend", [2, 4, 8])
+@torch.no_grad()
+def test_an_atlas_is_continuous_where_one_chart_jumps(blend, bandwidth):
+    line = torch.linspace(0, 1, 4001, dtype=torch.float64)[:, None] * torch.tensor([0.9, 0.7]).double() + 0.03
+
+    def largest_jump(field, points):
+        return float(field.thetas(points).diff(dim=0).norm(dim=1).max())
+
+    one, several = atlas(1), atlas(blend, bandwidth)
+    # Twice as dense a line halves the steps of a continuous field, and leaves a jump as it is.
+    assert largest_jump(several, line) < 0.6 * largest_jump(several, line[::2]) + 1e-9
+    assert largest_jump(one, line) > 0.9 * largest_jump(one, line[::2])
+
+
+@torch.no_grad()
+def test_an_atlas_is_the_blend_of_its_charts():
+    field = atlas(3)
+    z = torch.rand(20, 2, dtype=torch.float64)
+    distances = torch.cdist(z, field.anchors)
+    near = distances.topk(4, largest=False)
+    for row in range(len(z)):
+        shares = partition_of_unity(near.values[row : row + 1])[0]
+        index = near.indices[row, :3]
+        target = z[row].expand(3, 1, -1)
+        latents = field.transport(field.coder.encode(field.theta[index]), field.anchors[index], target)[:, 0]
+        expected = field.coder.decode((shares[:, None] * latents).sum(0, keepdim=True))
+        torch.testing.assert_close(field.thetas(z[row : row + 1]), expected)
+
+
+def test_more_charts_than_anchors_are_as_many_as_there_are():
+    field = atlas(8, anchors=3)
+    assert torch.isfinite(field(torch.rand(4, 2).double())).all()
+    assert torch.isfinite(atlas(8, anchors=1)(torch.rand(4, 2).double())).all()
+
+
+@pytest.mark.parametrize("base", ["pooled", "reading"])
+def test_without_a_share_the_field_is_its_base_bit_for_bit(base):
+    method = make_method("neurallio", toy_problem(), base=base, shrink=0.0)
+    fit(method)
+    field, z = method.field(), torch.rand(5, 2, dtype=torch.float64)
+    assert isinstance(field, ShrunkField)
+    assert torch.equal(field(z), method.pooled.learned(z))
+    turn(field, {"blend": 2, "bandwidth": None, "shrink": 1.0, "reach": None})
+    whole = field(z)
+    assert not torch.equal(whole, method.pooled.learned(z))
+    turn(field, {"blend": 2, "bandwidth": None, "shrink": 0.5, "reach": None})
+    torch.testing.assert_close(field(z), (whole + method.pooled.learned(z)) / 2)
+
+
+def test_far_away_the_field_fades_into_its_base():
+    method = make_method("neurallio", toy_problem(), reach=1.0)
+    fit(method)
+    field = method.field()
+    near, far = field.moved.anchors[:1], torch.full((1, 2), 1e3, dtype=torch.float64)
+    assert float(field.alpha(near)) == 1.0 and float(field.alpha(far)) == 0.0
+    assert torch.equal(field(far), field.base(far))
+
+
+def test_a_warm_start_is_the_pooled_solution():
+    method = make_method("neurallio", toy_problem(), metric=False)
+    *before, joint = method.phases()
+    assert [phase.name for phase in before] == ["pooled"]
+    method.pooled.learned.theta.data.normal_()
+    joint.begin()
+    assert torch.equal(method.learned.theta, method.pooled.learned.theta.expand_as(method.learned.theta))
+    z = torch.rand(3, 2, dtype=torch.float64)
+    assert torch.equal(method.learned.coder.centre, method.pooled.learned.theta)
+    assert method.field()(z).shape == (3, method.predictor.dim)
+
+
+def test_a_cold_start_leaves_no_trace_of_the_probes():
+    cold, plain = (make_method("neurallio", toy_problem(), base="none", metric=metric) for metric in (True, False))
+    assert [phase.name for phase in cold.phases()] == ["probes", "joint"]
+    assert [phase.name for phase in plain.phases()] == ["joint"]
+    cold.phases()[-1].begin()
+    assert torch.equal(cold.learned.theta, plain.learned.theta)
+
+
+def informed_domains(num_domains=16, noise=2, seed=0):
+    """Domains whose boundary turns with the first of several coordinates."""
+    rng = np.random.default_rng(seed)
+    z = rng.uniform(size=(num_domains, 1 + noise)).astype(np.float32)
+    code = np.repeat(np.arange(num_domains), 40)
+    x = rng.normal(size=(len(code), 2)).astype(np.float32)
+    angle = 3 * z[code, 0]
+    y = (x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle) > 0).astype(int)
+    return DomainSet.from_arrays(x, y, domain=code, z=z[code])
+
+
+def quick_train(calls=None):
+    def train(domains, *, options, report=None):
+        if calls is not None:
+            calls.append(dict(options))
+        return train_field(
+            domains,
+            "neurallio",
+            seed=0,
+            options=options,
+            predictor_options={"hidden": (6,)},
+            device="cpu",
+            report=report,
+        )
+
+    return train
+
+
+def test_what_is_chosen_is_recorded_and_beats_the_defaults():
+    calls = []
+    choice = choose(informed_domains(), "neurallio", quick_train(calls), seed=0, fixed=TINY)
+    record = choice.record()
+    assert json.loads(json.dumps(record)) == record
+    tried = [candidate["options"] for candidate in record["candidates"]]
+    assert tried[0] == {} and {"base": "reading"} in tried and any("metric" in options for options in tried)
+    assert not any(set(options) & set(TINY) for options in tried)  # what is given is not up for choice
+    best = choice.candidates[choice.best]
+    assert best.score == min(c.score for c in choice.candidates if c.score is not None and c.folds == choosing.JUDGED)
+    assert set(best.dials) >= {"blend", "bandwidth"}
+    assert all(call["epochs"] == 1 for call in calls)  # a third of three
+    held = np.concatenate(record["held_out"])
+    assert len(np.unique(held)) == len(held) == 8
+
+
+def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path):
+    domains, calls = informed_domains(), []
+    train = quick_train(calls)
+
+    def stopping(part, *, options, report=None):
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return train(part, options=options, report=report)
+
+    with pytest.raises(KeyboardInterrupt):
+        choose(domains, "neurallio", stopping, seed=0, fixed=TINY, folder=tmp_path)
+    kept = len(json.loads((tmp_path / choosing.NAME).read_text())["entries"])
+    assert kept >= 1
+    again = choose(domains, "neurallio", train, seed=0, fixed=TINY, folder=tmp_path)
+    whole = choose(domains, "neurallio", quick_train(), seed=0, fixed=TINY)
+    assert [c.score for c in again.candidates] == [c.score for c in whole.candidates] and again.best == whole.best
+    with pytest.raises(FormatError, match="belongs to another run"):
+        choose(domains, "neurallio", train, seed=1, fixed=TINY, folder=tmp_path)
+
+
+def test_a_setting_that_fails_is_not_chosen(tmp_path):
+    def train(domains, *, options, report=None):
+        if options["base"] == "reading":
+            raise RuntimeError("out of memory")
+        return quick_train()(domains, options=options, report=report)
+
+    for _ in range(2):  # the second time from the ledger
+        choice = choose(informed_domains(), "neurallio", train, seed=0, fixed=TINY, folder=tmp_path)
+    failed = next(c for c in choice.candidates if c.options.get("base") == "reading")
+    assert failed.score is None and failed.failure == "RuntimeError: out of memory"
+    assert choice.options.get("base") != "reading"
+
+
+def test_the_choice_can_be_switched_off_and_needs_enough_domains():
+    domains = informed_domains()
+    defaults = {"select": True}
+    assert is_chosen("neurallio", defaults, domains)
+    assert not is_chosen("neurallio", {"select": False}, domains)
+    assert not is_chosen("neurallio", defaults, domains.select(np.arange(11)))
+    assert not is_chosen("neurallio-paper", {}, domains)
+    trained, choice = train_chosen(domains, "neurallio", quick_train(), seed=0, given=TINY | {"select": False})
+    assert choice is None and trained.model.recipe.options["base"] == "pooled"
+
+
+def test_test_domains_have_no_part_in_the_field():
+    """Training, scaling, metric and choice see the training domains alone: others may be anything."""
+    domains = informed_domains(20)
+    train, test = domains.select(np.arange(16)), domains.select(np.arange(16, 20))
+    states = []
+    for poison in (1.0, float("nan")):
+        test.x.mul_(poison)
+        test.z.mul_(poison)
+        trained, _ = train_chosen(train, "neurallio", quick_train(), seed=0, given=TINY)
+        states.append(trained.model.field.state_dict())
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_every_choice_is_an_option():
+    for name in METHODS.names():
+        for option in METHODS[name].choices:
+            assert option in schema(METHODS[name])
