@@ -162,7 +162,8 @@ def test_what_is_chosen_is_recorded_and_beats_the_defaults():
     assert tried[0] == {} and {"base": "reading"} in tried and any("metric" in options for options in tried)
     assert not any(set(options) & set(TINY) for options in tried)  # what is given is not up for choice
     best = choice.candidates[choice.best]
-    assert best.score == min(c.score for c in choice.candidates if c.score is not None and c.folds == choosing.JUDGED)
+    assert choice.best == 0 or best.beats(choice.candidates[0])
+    assert best.score == pytest.approx(np.mean(best.per_domain)) and len(best.per_domain) == 8
     assert set(best.dials) >= {"blend", "bandwidth"}
     assert all(call["epochs"] == 1 for call in calls)  # a third of three
     held = np.concatenate(record["held_out"])
@@ -200,6 +201,19 @@ def test_a_setting_that_fails_is_not_chosen(tmp_path):
     failed = next(c for c in choice.candidates if c.options.get("base") == "reading")
     assert failed.score is None and failed.failure == "RuntimeError: out of memory"
     assert choice.options.get("base") != "reading"
+
+
+def test_one_setting_beats_another_only_clearly_and_on_the_same_domains():
+    def candidate(errors, folds=2):
+        score = None if errors is None else float(np.mean(errors))
+        return choosing.Candidate({}, {}, score, [] if errors is None else errors, folds, 0.0)
+
+    base = candidate([10.0, 20.0, 30.0, 40.0])
+    assert candidate([9.0, 19.0, 29.0, 39.0]).beats(base)
+    assert not base.beats(base)
+    assert not candidate([0.0, 30.0, 29.0, 40.0]).beats(base)  # less on average, by luck on one domain
+    assert not candidate([1.0, 1.0], folds=1).beats(base)
+    assert candidate([99.0]).beats(candidate(None)) and not candidate(None).beats(base)
 
 
 def test_the_choice_can_be_switched_off_and_needs_enough_domains():

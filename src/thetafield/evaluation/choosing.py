@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds
 from thetafield.errors import ThetafieldError
@@ -44,7 +46,8 @@ class Candidate:
     Args:
         options: What it sets.
         dials: What of it is set after training: blend, bandwidth, shrink and reach.
-        score: Mean error over the folds; None where training failed.
+        score: Mean error over the held-out domains; None where training failed.
+        per_domain: Error of each held-out domain, fold after fold.
         folds: How many folds it was tried on.
         seconds: Time of training and scoring.
         failure: The sentence with which training ended, if it failed.
@@ -53,15 +56,22 @@ class Candidate:
     options: dict[str, Any]
     dials: dict[str, Any]
     score: float | None
+    per_domain: list[float]
     folds: int
     seconds: float
     failure: str | None = None
 
     def beats(self, other: "Candidate") -> bool:
-        """Return whether this one was tried on as many folds and erred less."""
+        """Return whether this one errs less on the same domains, by more than the standard error of the difference.
+
+        With few domains a plain minimum over several settings is mostly luck.
+        """
         if self.score is None or self.folds < other.folds:
             return False
-        return other.score is None or self.score < other.score
+        if other.score is None:
+            return True
+        gain = np.subtract(other.per_domain, self.per_domain)
+        return bool(gain.mean() > gain.std(ddof=1) / math.sqrt(len(gain)))
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ def choose(
     folder: Path | None = None,
     report: Report | None = None,
 ) -> Choice:
-    """Go through what a method leaves to the data, and keep of each option what errs least on held-out domains.
+    """Go through what a method leaves to the data, and keep of each option what clearly errs less on held-out domains.
 
     Trainings are shorter than the one that follows. What is set after training, the dials, is tried on each of them.
 
@@ -155,23 +165,26 @@ def choose(
             return candidates[-1]
         started = time.perf_counter()
         words = ", ".join(f"{name}={value}" for name, value in options.items()) or "defaults"
-        errors: list[dict[Dials, float]] = []
+        errors: list[dict[Dials, np.ndarray]] = []
         failure = None
         try:
             for fold, (kept, held) in enumerate(folds):
                 tell = numbered(report, number * len(folds) + fold, trainings, f"choosing, {words}")
                 trained = train(domains.select(kept), options={**full, **options, **shorter}, report=tell)
                 errors.append(_errors(trained.model, domains.select(held), fixed))
-                if fold == 0 and min(errors[0].values()) > HOPELESS * min(first_folds, default=math.inf):
+                if fold == 0 and _least(errors[0]) > HOPELESS * min(first_folds, default=math.inf):
                     break
         # A setting that diverges or does not fit is one that is not chosen.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
-        first_folds.append(min(errors[0].values()) if errors else math.inf)
-        score, dials = None, ()
+        first_folds.append(_least(errors[0]) if errors else math.inf)
+        score, dials, per_domain = None, (), np.empty(0)
         if failure is None:
-            score, dials = min(((_mean(errors, dials), dials) for dials in errors[0]), key=lambda pair: pair[0])
-        found = Candidate(options, dict(dials), score, len(errors), time.perf_counter() - started, failure)
+            whole = {dials: np.concatenate([fold[dials] for fold in errors]) for dials in errors[0]}
+            score, dials = _least(whole), min(whole, key=lambda dials: whole[dials].mean())
+            per_domain = whole[dials]
+        seconds = time.perf_counter() - started
+        found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
         candidates.append(found)
         ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None})
         return found
@@ -196,17 +209,18 @@ def train_chosen(
     return train(domains, options=full | choice.options), choice
 
 
-def _mean(errors: list[dict[Dials, float]], dials: Dials) -> float:
-    return sum(fold[dials] for fold in errors) / len(errors)
+def _least(errors: Mapping[Dials, np.ndarray]) -> float:
+    """Return the mean error under the best dials."""
+    return min(float(each.mean()) for each in errors.values())
 
 
-def _errors(model: Any, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, float]:
-    """Return the mean error over the held-out domains under every setting of the dials that are not fixed."""
+def _errors(model: Any, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, np.ndarray]:
+    """Return the error of each held-out domain under every setting of the dials that are not fixed."""
     assert isinstance(model, FieldModel)
     found = {}
     for dials in _dials(model.field, fixed):
         turn(model.field, dict(dials))
-        found[dials] = evaluate(model, held).macro
+        found[dials] = evaluate(model, held).per_domain
     return found
 
 

@@ -17,7 +17,7 @@ from thetafield.typing import Anchors
 
 PRUNED = 0.05  # directions that weigh less than this share of the heaviest are left out
 SPARSITY = 2e-3  # cost of a unit of weight, where transfer has variance one
-STEPS, STEP_SIZE = 400, 0.2
+STEPS, STEP_SIZE = 150, 0.2
 FEWEST = 5  # domains from which anything can be said
 PAIRS = 10_000  # pairs of domains that a metric is fitted on; of more, so many are drawn
 BOOTSTRAPS = 24

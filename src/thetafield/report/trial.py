@@ -5,6 +5,8 @@ from typing import Any
 
 import typer
 
+MOST_RELEVANT = 5  # descriptors that are named
+
 
 def print_result(result: dict[str, Any], folder: Path) -> None:
     """Print scores, groups, time and where the field is, of a trial that lies in `folder`."""
@@ -19,6 +21,13 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
         words = ", ".join(f"{name}={value}" for name, value in chosen["options"].items()) or "the defaults"
         held_out = sum(map(len, result["tuning"]["held_out"]))
         typer.echo(f"  tuned on {held_out} held-out training domains: {words}")
+    if result["choice"]:
+        chosen = result["choice"]["candidates"][result["choice"]["best"]]
+        words = ", ".join(f"{name}={value}" for name, value in (chosen["options"] | chosen["dials"]).items())
+        typer.echo(f"  chosen on {len(chosen['per_domain'])} held-out training domains: {words}")
+    if result["relevance"]:
+        ordered = sorted(result["relevance"].items(), key=lambda pair: -pair[1])[:MOST_RELEVANT]
+        typer.echo("  what drives the shift: " + ", ".join(f"{name} {share:.2f}" for name, share in ordered))
     if (folder / "field").exists():
         typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
     else:
