@@ -23,13 +23,14 @@ from thetafield.report.figures import (
     direction_boundaries,
     error_maps,
     parameter_manifold,
+    relevance_bars,
     unseen_boundaries,
 )
 from thetafield.report.figures.moons import class_probabilities, size, turn
 from thetafield.report.page import law_rows
 from thetafield.streams import numpy_stream
 
-FIGURES = ("space", "maps", "boundaries", "manifold", "directions")
+FIGURES = ("space", "maps", "relevance", "boundaries", "manifold", "directions")
 TITLES = ("ERM", "ERM-D", "NDA", "NeuralLio")
 
 
@@ -147,6 +148,8 @@ def draw(name, result):
         return unseen_boundaries(models, data.test["random"].select([0, 1]), pixels=8)
     if name == "manifold":
         return parameter_manifold(last, mesh=6)
+    if name == "relevance":
+        return relevance_bars(last.relevance_ranges())
     return direction_boundaries(last, data.train, seed=0, pixels=8)
 
 
@@ -157,6 +160,13 @@ def test_figures_are_pure(demo, name):
     assert isinstance(draw(name, demo[0]), Figure)
     assert first == second and first.uri.startswith("data:image/svg+xml;base64,")
     assert dict(mpl.rcParams) == before
+
+
+def test_relevance_is_drawn_heaviest_first_with_its_range():
+    ax = relevance_bars({"age": (0.2, 0.1, 0.4), "latitude": (1.0, 0.9, 1.0), "size": (0.0, 0.0, 0.0)}).axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["latitude", "age", "size"]
+    assert [bar.get_width() for bar in ax.patches] == [1.0, 0.2, 0.0]
+    assert [0.1, 0.4] in [list(line.get_xdata()) for line in ax.lines]
 
 
 def test_error_map_shows_scale_from_left_to_right(demo):

@@ -67,7 +67,7 @@ def train(
 
     Or on your own table: thetafield train my.parquet neurallio --target y --domain station --descriptors lat,lon
 
-    Or on all GPUs of a machine: torchrun --nproc-per-node gpu -m thetafield train my.parquet neurallio … --resume
+    Or on all GPUs of a machine: torchrun --nproc-per-node gpu -m thetafield train my.parquet neurallio-paper … --resume
     """
     from thetafield.bench.trial import run_trial
     from thetafield.memory import keep_freed_memory

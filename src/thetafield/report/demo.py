@@ -33,7 +33,15 @@ QUICK_OPTIONS: dict[str, dict[str, Any]] = {
     "erm": {"steps": 20},
     "erm-d": {"steps": 20},
     "nda": {"steps": 20, "tune_steps": 10},
-    "neurallio": {"epochs": 4, "samples": 50, "rank": 16, "latent_dim": 8, "hidden": 16},
+    "neurallio": {
+        "epochs": 4,
+        "samples": 50,
+        "base_steps": 20,
+        "tune_steps": 20,
+        "rank": 16,
+        "latent_dim": 8,
+        "hidden": 16,
+    },
 }
 
 

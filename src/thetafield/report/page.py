@@ -12,6 +12,7 @@ from thetafield.report.figures import (
     direction_boundaries,
     error_maps,
     parameter_manifold,
+    relevance_bars,
     unseen_boundaries,
 )
 from thetafield.report.result import DemoResult
@@ -62,6 +63,7 @@ def draw_figures(result: DemoResult) -> dict[str, Embedded]:
     return {
         "space": embed(descriptor_space(data, result.unseen), vector=True),
         "maps": embed(error_maps(on_mesh, data.test["mesh"], data.train), vector=True),
+        "relevance": embed(relevance_bars(last.model.relevance_ranges()), vector=True),
         "boundaries": embed(unseen_boundaries(models, unseen, pixels), vector=False),
         "manifold": embed(parameter_manifold(last.model, mesh), vector=False),
         "directions": embed(direction_boundaries(last.model, data.train, result.seed, pixels=pixels), vector=False),
@@ -85,5 +87,6 @@ def render_page(result: DemoResult) -> str:
         paper=PAPER_ERRORS,
         in_words=IN_WORDS,
         num_test=len(last.scores.per_domain),
+        relevance=", ".join(f"{name} {share:.2f}" for name, share in last.model.relevance().items()) + ".",
         mean_errors=", ".join(f"{run.title} {run.groups['mesh'].macro:.1f} %" for run in result.runs) + ".",
     )
