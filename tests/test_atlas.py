@@ -1,12 +1,16 @@
 """Several charts in one answer, the base below them, and what is chosen on held-out training domains."""
 
 import json
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from thetafield.bench.trial import run_trial
 from thetafield.data.domains import DomainSet
+from thetafield.datasets.base import Dataset
 from thetafield.errors import FormatError
 from thetafield.evaluation import choosing
 from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
@@ -100,8 +104,9 @@ def test_far_away_the_field_fades_into_its_base():
     method = make_method("neurallio", toy_problem(), reach=1.0)
     fit(method)
     field = method.field()
-    near, far = field.moved.anchors[:1], torch.full((1, 2), 1e3, dtype=torch.float64)
+    near, far = field.moved.anchors[:1], torch.full((1, 2), 1e4, dtype=torch.float64)
     assert float(field.alpha(near)) == 1.0 and float(field.alpha(far)) == 0.0
+    assert not torch.isfinite(field.moved(far)).all()  # a transport over such a distance overflows
     assert torch.equal(field(far), field.base(far))
 
 
@@ -170,6 +175,16 @@ def test_what_is_chosen_is_recorded_and_beats_the_defaults():
     assert len(np.unique(held)) == len(held) == 8
 
 
+def test_the_length_of_training_is_chosen_last_unless_it_is_given():
+    free = {name: value for name, value in TINY.items() if name != "epochs"}
+    fixed = free | {"base": "pooled", "metric": False, "block": 99}
+    calls = []
+    choice = choose(informed_domains(), "neurallio", quick_train(calls), seed=0, fixed=fixed)
+    assert [candidate.options for candidate in choice.candidates] == [{"epochs": 200}, {"epochs": 600}]
+    assert choice.options["epochs"] in (200, 600)
+    assert sorted({call["epochs"] for call in calls}) == [200, 600]
+
+
 def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path):
     domains, calls = informed_domains(), []
     train = quick_train(calls)
@@ -227,17 +242,29 @@ def test_the_choice_can_be_switched_off_and_needs_enough_domains():
     assert choice is None and trained.model.recipe.options["base"] == "pooled"
 
 
-def test_test_domains_have_no_part_in_the_field():
-    """Training, scaling, metric and choice see the training domains alone: others may be anything."""
-    domains = informed_domains(20)
-    train, test = domains.select(np.arange(16)), domains.select(np.arange(16, 20))
-    states = []
-    for poison in (1.0, float("nan")):
-        test.x.mul_(poison)
-        test.z.mul_(poison)
-        trained, _ = train_chosen(train, "neurallio", quick_train(), seed=0, given=TINY)
-        states.append(trained.model.field.state_dict())
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+@dataclass(frozen=True)
+class Poisoned:
+    """A task whose test domains are scaled by a factor."""
+
+    factor: float
+    name: str = "informed"
+    options: dict = field(default_factory=dict)
+
+    def build(self, seed):
+        domains = informed_domains(20)
+        test = domains.select(np.arange(16, 20))
+        test = replace(test, x=self.factor * test.x, y=test.y.flip(0), z=self.factor * test.z)
+        return Dataset(self.name, domains.select(np.arange(16)), {"unseen": test}, "mlp", {"hidden": (6,)})
+
+
+def test_test_domains_have_no_part_in_the_field(tmp_path):
+    """Scaling, metric, choice and training see the training domains alone: the others may be anything."""
+    options = TINY | {"reach": 1.0, "blend": 2}
+    for factor in (1.0, 1e3):
+        run_trial(Poisoned(factor), "neurallio", seed=0, out=tmp_path / str(factor), options=options, device="cpu")
+    first, second = (load_file(tmp_path / str(factor) / "field" / "field.safetensors") for factor in (1.0, 1e3))
+    assert first and all(torch.equal(first[name], second[name]) for name in first)
+    assert (tmp_path / "1.0" / "choice.json").read_bytes() != b""
 
 
 def test_every_choice_is_an_option():

@@ -119,7 +119,8 @@ def choose(
 ) -> Choice:
     """Go through what a method leaves to the data, and keep of each option what clearly errs less on held-out domains.
 
-    Trainings are shorter than the one that follows. What is set after training, the dials, is tried on each of them.
+    Trainings have a third of the epochs; the last ones try all of them. What is set after training, the dials, is
+    tried on each.
 
     Args:
         domains: The training domains.
@@ -136,9 +137,11 @@ def choose(
     count = FOLDS if kind in ("random", "blocked") else JUDGED
     folds = domain_folds(domains, count, seed, kind)[:JUDGED]
     full = checked(entry, dict(fixed), method)
-    shorter = {"epochs": math.ceil(full["epochs"] / SHORTER)} if "epochs" in full else {}
+    shorter = {"epochs": math.ceil(full["epochs"] / SHORTER)}
     others = [(name, value) for name, values in entry.choices.items() if name not in fixed for value in values]
     others = [(name, value) for name, value in others if full[name] != value]
+    # What is trained in the end is something that was tried: the whole length too, unless it is given.
+    lengths = [] if "epochs" in fixed else [("epochs", full["epochs"])]
     held_out = [held.tolist() for _, held in folds]
     identity = {
         "method": method,
@@ -152,7 +155,7 @@ def choose(
         ),
     }
     ledger = Ledger(None if folder is None else folder / NAME, identity)
-    trainings = (1 + len(others)) * len(folds)
+    trainings = (1 + len(others) + len(lengths)) * len(folds)
     candidates: list[Candidate] = []
     first_folds: list[float] = []
 
@@ -170,7 +173,7 @@ def choose(
         try:
             for fold, (kept, held) in enumerate(folds):
                 tell = numbered(report, number * len(folds) + fold, trainings, f"choosing, {words}")
-                trained = train(domains.select(kept), options={**full, **options, **shorter}, report=tell)
+                trained = train(domains.select(kept), options={**full, **shorter, **options}, report=tell)
                 errors.append(_errors(trained.model, domains.select(held), fixed))
                 if fold == 0 and _least(errors[0]) > HOPELESS * min(first_folds, default=math.inf):
                     break
@@ -189,8 +192,8 @@ def choose(
         ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None})
         return found
 
-    best = judge({})
-    for name, value in others:
+    best = judge(shorter if lengths else {})
+    for name, value in [*others, *lengths]:
         tried = judge({**best.options, name: value})
         best = tried if tried.beats(best) else best
     if best.failure is not None:

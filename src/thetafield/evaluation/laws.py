@@ -1,5 +1,7 @@
 """The group laws of a learned field, over the descriptors of unseen domains."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -12,7 +14,10 @@ from thetafield.streams import torch_stream
 
 @torch.no_grad()
 def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0) -> Laws | None:
-    """Measure identity, associativity and invertibility at raw descriptors; None where there is no transport."""
+    """Measure identity, associativity and invertibility at raw descriptors.
+
+    None where there is no transport, or where it overflows between descriptors that lie too far apart.
+    """
     if not isinstance(model, FieldModel):
         return None
     field = model.field.moved if isinstance(model.field, ShrunkField) else model.field
@@ -20,4 +25,5 @@ def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0
         return None
     scaled = model.scaler(z.to(model.device))
     stream = torch_stream(seed, "laws")
-    return check_laws(field.operator, field(scaled), scaled, num_triplets, stream)
+    laws = check_laws(field.operator, field(scaled), scaled, num_triplets, stream)
+    return laws if math.isfinite(laws.associativity + laws.invertibility) else None

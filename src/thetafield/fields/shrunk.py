@@ -10,6 +10,8 @@ from thetafield.fields.base import FIELDS, ParameterField
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.neighbours import nearest
 
+NOTHING = 1e-6  # a share below which the base answers alone
+
 
 class ShrunkField(ParameterField):
     """θ(z) = θ_base(z) + α(z)·Δ(z), with Δ carried over charts and α = shrink · exp(−½ (distance / reach)²).
@@ -67,7 +69,9 @@ class ShrunkField(ParameterField):
         base = self.base.thetas(z)
         if self.shrink == 0:
             return base
-        return torch.addcmul(base, self.alpha(z), self.moved.thetas(z) - self.centre)
+        alpha = self.alpha(z)
+        # Far away nothing is added, not even of what a transport over such a distance makes no number of.
+        return torch.where(alpha < NOTHING, base, base + alpha * (self.moved.thetas(z) - self.centre))
 
     def relevance(self, z: Tensor) -> Tensor:
         """Return that of what was carried."""
