@@ -20,12 +20,11 @@ from thetafield.evaluation.selection import numbered
 from thetafield.fields.base import ParameterField
 from thetafield.fields.model import FieldModel
 from thetafield.fields.shrunk import ShrunkField
-from thetafield.fields.storage import tensor_digest
 from thetafield.fields.transported import TransportedField
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.training.fit import Report
-from thetafield.training.train import Trained
+from thetafield.training.train import Trained, data_digest
 
 NAME = "choice.json"
 FOLDS, JUDGED = 4, 2  # a quarter of the domains is held out at a time, so many times
@@ -150,9 +149,7 @@ def choose(
         "others": others,
         "held out": held_out,
         "where": dict(where or {}),
-        "training data": tensor_digest(
-            [domains.z, domains.offsets] if domains.on_disk else [domains.x, domains.y, domains.z, domains.offsets]
-        ),
+        "training data": data_digest(domains),
     }
     ledger = Ledger(None if folder is None else folder / NAME, identity)
     trainings = (1 + len(others) + len(lengths)) * len(folds)

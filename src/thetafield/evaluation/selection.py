@@ -12,13 +12,12 @@ from thetafield.data.folds import domain_folds
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import evaluate
-from thetafield.fields.storage import tensor_digest
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
 from thetafield.options import checked
 from thetafield.streams import numpy_stream
 from thetafield.training.fit import Progress, Report
-from thetafield.training.train import Trained
+from thetafield.training.train import Trained, data_digest
 
 NAME = "tuning.json"
 Train = Callable[[DomainSet, Mapping[str, Any], Report | None], Trained]
@@ -114,9 +113,7 @@ def tune(
         "settings": settings,
         "held out": held_out,
         "where": dict(where or {}),
-        "training data": tensor_digest(
-            [domains.z, domains.offsets] if domains.on_disk else [domains.x, domains.y, domains.z, domains.offsets]
-        ),
+        "training data": data_digest(domains),
     }
     ledger = Ledger(None if folder is None else folder / NAME, identity)
     # Settings as they were drawn: tuples, where JSON has lists.

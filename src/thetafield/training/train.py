@@ -118,7 +118,7 @@ def train_field(
         y=domains.y if outputs is None else outputs(domains.y),
         z=scaler(domains.z),
     )
-    digest = None if checkpoint is None else _digest(scaled)
+    digest = None if checkpoint is None else data_digest(scaled)
     scaled = Shard.of(scaled, ranks).to(place)
     loss = loss or ("cross_entropy" if domains.classification else "absolute_error")
     input_shape = tuple(domains.x.shape[1:])
@@ -175,7 +175,7 @@ def train_field(
     return Trained(model, state.history, state.seconds)
 
 
-def _digest(domains: DomainSet) -> str:
+def data_digest(domains: DomainSet) -> str:
     """Return a digest of the training side; of samples on the disk, descriptors and sizes stand for them."""
     small = [domains.z, domains.offsets]
     return tensor_digest(small if domains.on_disk else [domains.x, domains.y, *small])
