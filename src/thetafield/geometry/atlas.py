@@ -104,8 +104,8 @@ def partition_of_unity(distances: Float[Tensor, "b c"], bandwidth: float = math.
         Shares of all but the last, which sum to one.
 
     Example:
-        >>> partition_of_unity(torch.tensor([[0.0, 2.0, 2.0]])).tolist()
-        [[1.0, 0.0]]
+        >>> partition_of_unity(torch.tensor([[1.0, 1.0, 2.0]])).tolist()
+        [[0.5, 0.5]]
     """
     share = (distances[:, :-1] / distances[:, -1:].clamp_min(torch.finfo(distances.dtype).tiny)).clamp(max=1).square()
     weight = (1 - share).square() * torch.exp(-share / bandwidth**2)
