@@ -31,6 +31,7 @@ def catalogue(kind: str = "all") -> dict[str, list[dict[str, Any]]]:
                 "reference": entry.reference,
                 "needs": _needs(entry.needs),
                 "space": {option: str(part) for option, part in entry.space.items()},
+                "choices": {option: list(values) for option, values in entry.choices.items()},
             }
             for name, entry in METHODS
         ]
@@ -66,6 +67,10 @@ def print_catalogue(content: dict[str, list[dict[str, Any]]]) -> None:
             if kind == "methods":
                 space = "; ".join(f"{option} {part}" for option, part in entry["space"].items())
                 console.print(Padding(escape(f"--tune draws {space}"), (0, 0, 0, 4)), style="dim green")
+            if entry.get("choices"):
+                tried = "; ".join(f"{name} {', '.join(map(_word, o))}" for name, o in entry["choices"].items())
+                words = f"held-out training domains choose, beside the defaults: {tried} (select=false switches it off)"
+                console.print(Padding(escape(words), (0, 0, 0, 4)), style="dim green")
 
 
 def _word(value: object) -> str:
