@@ -232,11 +232,11 @@ def test_one_setting_beats_another_only_clearly_and_on_the_same_domains():
 
 
 def test_the_choice_can_be_switched_off_and_needs_enough_domains():
-    domains = informed_domains()
+    domains = informed_domains(choosing.FEWEST)
     defaults = {"select": True}
     assert is_chosen("neurallio", defaults, domains)
     assert not is_chosen("neurallio", {"select": False}, domains)
-    assert not is_chosen("neurallio", defaults, domains.select(np.arange(11)))
+    assert not is_chosen("neurallio", defaults, domains.select(np.arange(choosing.FEWEST - 1)))
     assert not is_chosen("neurallio-paper", {}, domains)
     trained, choice = train_chosen(domains, "neurallio", quick_train(), seed=0, given=TINY | {"select": False})
     assert choice is None and trained.model.recipe.options["base"] == "pooled"
@@ -251,10 +251,10 @@ class Poisoned:
     options: dict = field(default_factory=dict)
 
     def build(self, seed):
-        domains = informed_domains(20)
-        test = domains.select(np.arange(16, 20))
+        domains = informed_domains(28)
+        test = domains.select(np.arange(24, 28))
         test = replace(test, x=self.factor * test.x, y=test.y.flip(0), z=self.factor * test.z)
-        return Dataset(self.name, domains.select(np.arange(16)), {"unseen": test}, "mlp", {"hidden": (6,)})
+        return Dataset(self.name, domains.select(np.arange(24)), {"unseen": test}, "mlp", {"hidden": (6,)})
 
 
 def test_test_domains_have_no_part_in_the_field(tmp_path):

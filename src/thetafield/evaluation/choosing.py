@@ -28,7 +28,7 @@ from thetafield.training.train import Trained, data_digest
 
 NAME = "choice.json"
 FOLDS, JUDGED = 4, 2  # a quarter of the domains is held out at a time, so many times
-FEWEST = 12  # training domains from which a choice is made: with fewer, a fold says too little
+FEWEST = 24  # training domains from which a choice is made: of fewer, a quarter less is another problem
 SHORTER = 3  # trainings for a choice have this part of the epochs
 HOPELESS = 1.1  # a setting whose error on the first fold is so many times the best one's is not tried on the others
 BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
@@ -190,9 +190,12 @@ def choose(
         return found
 
     best = judge(shorter if lengths else {})
-    for name, value in [*others, *lengths]:
+    for name, value in others:
         tried = judge({**best.options, name: value})
         best = tried if tried.beats(best) else best
+    for name, value in lengths:  # here the whole length is the default, which the shorter one has to beat
+        tried = judge({**best.options, name: value})
+        best = best if tried.folds < best.folds or best.beats(tried) else tried
     if best.failure is not None:
         raise ThetafieldError(f"None of {len(candidates)} settings could be trained; the defaults: {best.failure}")
     return Choice("error" if domains.classification else "mae", held_out, candidates, candidates.index(best))
