@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from thetafield.bench.trial import run_trial
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
-from thetafield.errors import FormatError
+from thetafield.errors import FormatError, OptionError
 from thetafield.evaluation import choosing
 from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
 from thetafield.fields.shrunk import ShrunkField
@@ -19,8 +20,12 @@ from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import partition_of_unity
 from thetafield.methods import METHODS
 from thetafield.options import schema
+from thetafield.predictors.base import Predictor
+from thetafield.predictors.perceptron import perceptron
+from thetafield.streams import seeded
 from thetafield.testing.methods import make_method, toy_problem
 from thetafield.training.fit import fit
+from thetafield.training.recall import Recall
 from thetafield.training.train import train_field
 
 TINY = {"epochs": 3, "block": 6, "samples": 4, "base_steps": 5, "tune_steps": 5, "latent_dim": 4, "neighbours": 2}
@@ -142,7 +147,7 @@ def informed_domains(num_domains=16, noise=2, seed=0):
 
 
 def quick_train(calls=None):
-    def train(domains, *, options, report=None):
+    def train(domains, *, options, report=None, recall=None):
         if calls is not None:
             calls.append(dict(options))
         return train_field(
@@ -153,14 +158,16 @@ def quick_train(calls=None):
             predictor_options={"hidden": (6,)},
             device="cpu",
             report=report,
+            recall=recall,
         )
 
     return train
 
 
-def test_what_is_chosen_is_recorded_and_beats_the_defaults():
+def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
     calls = []
-    choice = choose(informed_domains(), "neurallio", quick_train(calls), seed=0, fixed=TINY)
+    choice = choose(informed_domains(24), "neurallio", quick_train(calls), seed=0, fixed=TINY)
     record = choice.record()
     assert json.loads(json.dumps(record)) == record
     tried = [candidate["options"] for candidate in record["candidates"]]
@@ -168,31 +175,34 @@ def test_what_is_chosen_is_recorded_and_beats_the_defaults():
     assert not any(set(options) & set(TINY) for options in tried)  # what is given is not up for choice
     best = choice.candidates[choice.best]
     assert choice.best == 0 or best.beats(choice.candidates[0])
-    assert best.score == pytest.approx(np.mean(best.per_domain)) and len(best.per_domain) == 8
+    assert best.score == pytest.approx(np.mean(best.per_domain)) and len(best.per_domain) == 12
     assert set(best.dials) >= {"blend", "bandwidth"}
     assert all(call["epochs"] == 1 for call in calls)  # a third of three
     held = np.concatenate(record["held_out"])
-    assert len(np.unique(held)) == len(held) == 8
+    assert len(np.unique(held)) == len(held) == 12
+    assert choice.observed.errors == best.per_domain
 
 
-def test_the_length_of_training_is_chosen_last_unless_it_is_given():
+def test_the_length_of_training_is_chosen_last_unless_it_is_given(monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 6)  # one fold
     free = {name: value for name, value in TINY.items() if name != "epochs"}
-    fixed = free | {"base": "pooled", "metric": False, "block": 99}
+    fixed = free | {"base": "pooled", "freeze": False, "metric": False, "block": 99}
     calls = []
-    choice = choose(informed_domains(), "neurallio", quick_train(calls), seed=0, fixed=fixed)
+    choice = choose(informed_domains(24), "neurallio", quick_train(calls), seed=0, fixed=fixed)
     assert [candidate.options for candidate in choice.candidates] == [{"epochs": 200}, {"epochs": 600}]
     assert choice.options["epochs"] in (200, 600)
     assert sorted({call["epochs"] for call in calls}) == [200, 600]
 
 
-def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path):
-    domains, calls = informed_domains(), []
+def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
+    domains, calls = informed_domains(24), []
     train = quick_train(calls)
 
-    def stopping(part, *, options, report=None):
+    def stopping(part, *, options, report=None, recall=None):
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return train(part, options=options, report=report)
+        return train(part, options=options, report=report, recall=recall)
 
     with pytest.raises(KeyboardInterrupt):
         choose(domains, "neurallio", stopping, seed=0, fixed=TINY, folder=tmp_path)
@@ -206,7 +216,7 @@ def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path):
 
 
 def test_a_setting_that_fails_is_not_chosen(tmp_path):
-    def train(domains, *, options, report=None):
+    def train(domains, *, options, report=None, recall=None):
         if options["base"] == "reading":
             raise RuntimeError("out of memory")
         return quick_train()(domains, options=options, report=report)
@@ -229,6 +239,53 @@ def test_one_setting_beats_another_only_clearly_and_on_the_same_domains():
     assert not candidate([0.0, 30.0, 29.0, 40.0]).beats(base)  # less on average, by luck on one domain
     assert not candidate([1.0, 1.0], folds=1).beats(base)
     assert candidate([99.0]).beats(candidate(None)) and not candidate(None).beats(base)
+
+
+def test_few_domains_choose_the_base_alone_with_more_folds_at_full_length():
+    calls = []
+    fixed = TINY | {"metric": False}
+    choice = choose(informed_domains(14), "neurallio", quick_train(calls), seed=0, fixed=fixed)
+    assert [candidate.options for candidate in choice.candidates[:2]] == [{}, {"base": "reading"}]
+    assert {name for candidate in choice.candidates for name in candidate.options} == {"base"}
+    assert all(call["epochs"] == TINY["epochs"] for call in calls)
+    assert sum(map(len, choice.held_out)) >= 10 and max(map(len, choice.held_out)) == 2
+
+
+def test_a_frozen_backbone_stays_that_of_the_base():
+    def problem():
+        toy = toy_problem()
+        with seeded(0, "start"):
+            backbone = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+            return replace(toy, predictor=Predictor(perceptron([4, 5, 2]), backbone).double())
+
+    method = make_method("neurallio", problem(), freeze=True, base_steps=2, epochs=2, metric=False, neighbours=2)
+    _, joint = method.phases()
+    assert not any(p is q for p in joint.parameters for q in method.predictor.parameters())
+    fit(method)
+    alone = make_method("erm", problem(), steps=2, samples=64)
+    fit(alone)
+    for name, tensor in method.predictor.backbone.state_dict().items():
+        assert torch.equal(tensor, alone.predictor.backbone.state_dict()[name])
+    field = method.field()
+    field.shrink = 0.0
+    z = method.problem.domains.z
+    assert torch.equal(field(z), alone.field()(z))
+    with pytest.raises(OptionError, match="freeze keeps the backbone of the base, but there is none"):
+        make_method("neurallio", toy_problem(), freeze=True)
+
+
+def test_trainings_that_begin_alike_share_what_they_begin_with():
+    domains, recall, reported = informed_domains(), Recall(), []
+    settings = [TINY, TINY | {"neighbours": 3}, TINY | {"latent_dim": 5}, TINY | {"base": "reading"}]
+    for number, options in enumerate(settings):
+        shared = quick_train()(domains, options=options, report=reported.append, recall=recall)
+        alone = quick_train()(domains, options=options)
+        z = domains.z
+        assert torch.equal(shared.model.theta(z), alone.model.theta(z))  # bit for bit
+        phases = {entry["phase"] for entry in shared.history}
+        assert ("pooled" in phases) == (number == 0) or number == 3
+        assert "joint" in phases
+    assert len(recall.kept) == 4  # two bases, with their probes
 
 
 def test_the_choice_can_be_switched_off_and_needs_enough_domains():
@@ -257,13 +314,18 @@ class Poisoned:
         return Dataset(self.name, domains.select(np.arange(24)), {"unseen": test}, "mlp", {"hidden": (6,)})
 
 
-def test_test_domains_have_no_part_in_the_field(tmp_path):
-    """Scaling, metric, choice and training see the training domains alone: the others may be anything."""
+def test_test_domains_have_no_part_in_the_field(tmp_path, monkeypatch):
+    """Scaling, metric, choice, trust and training see the training domains alone: the others may be anything."""
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
     options = TINY | {"reach": 1.0, "blend": 2}
     for factor in (1.0, 1e3):
         run_trial(Poisoned(factor), "neurallio", seed=0, out=tmp_path / str(factor), options=options, device="cpu")
     first, second = (load_file(tmp_path / str(factor) / "field" / "field.safetensors") for factor in (1.0, 1e3))
     assert first and all(torch.equal(first[name], second[name]) for name in first)
+    trusts = [
+        json.loads((tmp_path / str(factor) / "field" / "field.json").read_text())["trust"] for factor in (1.0, 1e3)
+    ]
+    assert trusts[0] == trusts[1] and trusts[0]["blind"] is not None
     assert (tmp_path / "1.0" / "choice.json").read_bytes() != b""
 
 

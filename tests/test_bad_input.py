@@ -165,13 +165,6 @@ ESTIMATORS = {
         "Charts of 5 neighbours need at least 6 training domains, but there are 4",
         "lower the option neighbours to 3",
     ),
-    "more neighbours than domains by default": (
-        {},
-        {"options": {}},
-        DataError,
-        "neighbours need at least",
-        "lower the option neighbours to 3",
-    ),
     "one domain for a method of many": (
         {"z": Z[:1], "domain": np.zeros(20)},
         {},

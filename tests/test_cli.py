@@ -56,7 +56,7 @@ def test_a_finished_trial_is_not_overwritten(tmp_path):
         (["train", "two-moons", "erm", "--set", "lr=nan"], "expects a number, but got 'nan'"),
         (["train", "two-moons", "erm", "--set", "steps"], "Expected name=value, but got 'steps'"),
         (["train", "two-moons", "erm", "--data-set", "dropped_coordinates=8"], "0 to 7 can be dropped, but 8"),
-        (["train", "two-moons", "neurallio", "--data-set", "num_train=4"], "at least 6 training domains"),
+        (["train", "two-moons", "neurallio", "--set", "neighbours=50"], "at least 51 training domains"),
         (["train", "two-moons", "erm", "--device", "tpu"], "device is one of auto, cpu or cuda"),
         (["list", "method"], "did you mean 'methods'?"),
         (["speed", "--quick", "--only", "exponential,epochs"], "did you mean 'epoch'?"),

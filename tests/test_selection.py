@@ -53,7 +53,7 @@ def test_the_best_draw_on_held_out_domains_is_chosen_and_every_draw_recorded(moo
 
     def train(part, options, report):
         seen.append((part, options))
-        return trainer(**FEW)(part, options, report)
+        return trainer(**FEW)(part, options=options, report=report)
 
     selection = tune(domains, "erm", train, draws=3, seed=5, fixed={"weight_decay": 0.0, "steps": 10})
     assert len(selection.draws) == 4 and selection.draws[0].options == {}
@@ -91,7 +91,7 @@ def test_a_failed_draw_is_recorded_and_lost(moons):
     def train(part, options, report):
         if options["lr"] != 1e-3:
             raise ThetafieldError("Training diverged.")
-        return trainer(**FEW)(part, options, report)
+        return trainer(**FEW)(part, options=options, report=report)
 
     selection = tune(moons(0).train, "erm", train, draws=2, seed=0, fixed={})
     assert selection.best == 0
@@ -101,7 +101,7 @@ def test_a_failed_draw_is_recorded_and_lost(moons):
     def out_of_memory(part, options, report):
         if options["lr"] != 1e-3:
             raise RuntimeError("out of memory")
-        return trainer(**FEW)(part, options, report)
+        return trainer(**FEW)(part, options=options, report=report)
 
     selection = tune(moons(0).train, "erm", out_of_memory, draws=1, seed=0, fixed={})
     assert selection.draws[1].failure == "RuntimeError: out of memory" and selection.best == 0
@@ -122,7 +122,7 @@ def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):
         calls.append(options)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return trainer(**FEW)(part, options, report)
+        return trainer(**FEW)(part, options=options, report=report)
 
     def again(folder, **changed):
         arguments = {"draws": 3, "seed": 1, "fixed": {}} | changed

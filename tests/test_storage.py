@@ -179,8 +179,8 @@ DAMAGES = {
     "other labels": (lambda p: describe(p, lambda d: d["classes"]["values"].reverse()), "was altered or truncated"),
     "no checksum": (lambda p: describe(p, lambda d: d.pop("checksum")), "was altered or truncated"),
     "newer format": (
-        lambda p: describe(p, lambda d: d.update(format=2)),
-        f"has format 2, but thetafield {__version__} reads format 1: update thetafield",
+        lambda p: describe(p, lambda d: d.update(format=3)),
+        f"has format 3, but thetafield {__version__} reads format 2: update thetafield",
     ),
     "no format": (lambda p: describe(p, lambda d: d.pop("format")), "is damaged: it is not the JSON"),
     "JSON cut short": (lambda p: truncate(p, "field.json", 100), "is damaged: it is not the JSON"),

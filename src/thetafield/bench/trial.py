@@ -15,6 +15,7 @@ from thetafield import __version__
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset, Registered, Task
 from thetafield.errors import FormatError, OptionError
+from thetafield.evaluation.calibrating import calibrate
 from thetafield.evaluation.choosing import NAME as CHOICE
 from thetafield.evaluation.choosing import choose, is_chosen
 from thetafield.evaluation.laws import field_laws
@@ -22,6 +23,7 @@ from thetafield.evaluation.scores import Scores, evaluate
 from thetafield.evaluation.selection import NAME as TUNING
 from thetafield.evaluation.selection import tune
 from thetafield.evaluation.skill import skill
+from thetafield.evaluation.warranty import warranty
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
 from thetafield.files import writable_folder, write_json
@@ -30,6 +32,7 @@ from thetafield.options import checked
 from thetafield.ranks import ALONE, Ranks
 from thetafield.training.checkpoint import NAME as CHECKPOINT
 from thetafield.training.fit import Report
+from thetafield.training.recall import Recall
 from thetafield.training.train import Trained, device_name, pick_device, train_field
 
 
@@ -105,12 +108,19 @@ def run_trial(
     if ranks.first:
         writable_folder(out)
 
-    def train(domains: DomainSet, chosen: Mapping[str, Any], tell: Report | None, checkpoint: Path | None) -> Trained:
+    def train(
+        domains: DomainSet,
+        *,
+        options: Mapping[str, Any],
+        report: Report | None,
+        checkpoint: Path | None = None,
+        recall: Recall | None = None,
+    ) -> Trained:
         return train_field(
             domains,
             method,
             seed=seed,
-            options=chosen,
+            options=options,
             predictor=data.predictor,
             predictor_options=data.predictor_options,
             ordered=data.ordered,
@@ -119,7 +129,8 @@ def run_trial(
             device=device,
             checkpoint=checkpoint,
             checkpoint_every=checkpoint_every,
-            report=tell,
+            report=report,
+            recall=recall,
             ranks=ranks,
         )
 
@@ -129,7 +140,7 @@ def run_trial(
         selection = tune(
             data.train,
             method,
-            lambda domains, chosen, tell: train(domains, chosen, tell, None),
+            train,
             draws=tune_draws,
             seed=seed,
             fixed=fixed,
@@ -146,7 +157,7 @@ def run_trial(
         choice = choose(
             data.train,
             method,
-            lambda domains, *, options, report: train(domains, options, report, None),
+            train,
             seed=seed,
             fixed=fixed,
             kind=data.folds,
@@ -155,10 +166,12 @@ def run_trial(
             report=report,
         )
         full = full | choice.options
-    trained = train(data.train, full, report, out)
+    trained = train(data.train, options=full, report=report, checkpoint=out)
     ranks.leave()
     if not ranks.first:
         return {}
+    if choice is not None and isinstance(trained.model, FieldModel):
+        calibrate(trained.model, choice.observed, data.train)
     # Before the scores: a model that has no answer somewhere is worth looking at.
     if isinstance(trained.model, FieldModel):
         save_model(trained.model, out / "field")
@@ -197,6 +210,7 @@ def _scored(trained: Trained, data: Dataset, seed: int) -> dict[str, Any]:
         "skill": skill(trained.model, unseen).record() if data.skill else None,
         "laws": None if laws is None else asdict(laws),
         "relevance": trained.model.relevance(),
+        "trust": warranty(trained.model, unseen, scores).record(),
         "train_seconds": trained.seconds,
         "eval_seconds": eval_seconds,
     }

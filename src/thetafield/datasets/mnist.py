@@ -28,7 +28,7 @@ from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.datasets.cache import cached
 from thetafield.datasets.source import DataFile, Source, from_files
 from thetafield.errors import DataError
-from thetafield.options import Count
+from thetafield.options import Count, NonNegative
 from thetafield.streams import numpy_stream
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
@@ -56,13 +56,14 @@ CHUNK = 5  # domains at once: more need more memory and are not faster
 
 @DATASETS.register("mnist")
 @from_files(SOURCE)
-def mnist(seed: int, *, num_train: Count = 50, num_test: Count = 50) -> Dataset:
+def mnist(seed: int, *, num_train: Count = 50, num_test: Count = 50, dropout: NonNegative = 0.5) -> Dataset:
     """Draw the MNIST domains of the paper: z = (rotation, colour, occlusion) in [0, 50] × [0, 50] × [5, 15].
 
     Args:
         seed: Root seed of the domains and of their digits.
         num_train: Number of training domains.
         num_test: Number of test domains.
+        dropout: Share of the backbone's features that are dropped in training.
     """
     files = SOURCE.paths()
     return Dataset(
@@ -70,6 +71,7 @@ def mnist(seed: int, *, num_train: Count = 50, num_test: Count = 50) -> Dataset:
         train=_domains(seed, "train", num_train, 0, files),
         test={"random": _domains(seed, "test", num_test, num_train, files)},
         predictor="convnet",
+        predictor_options={"dropout": dropout},
     )
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import domain_folds
-from thetafield.errors import ThetafieldError
+from thetafield.data.folds import Fold, domain_folds
+from thetafield.errors import DataError, OptionError, ThetafieldError
+from thetafield.evaluation.calibrating import Observed, calibrate, observe
 from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import evaluate
 from thetafield.evaluation.selection import numbered
@@ -24,17 +25,19 @@ from thetafield.fields.transported import TransportedField
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.training.fit import Report
+from thetafield.training.recall import Recall
 from thetafield.training.train import Trained, data_digest
 
 NAME = "choice.json"
-FOLDS, JUDGED = 4, 2  # a quarter of the domains is held out at a time, so many times
-FEWEST = 24  # training domains from which a choice is made: of fewer, a quarter less is another problem
+FOLDS, JUDGED = 4, 36  # a quarter of the domains is held out at a time, until that many have been
+FEWEST, FEW = 12, 24  # training domains from which a choice is made, and from which it is one of all options
+FOLDS_OF_FEW, JUDGED_OF_FEW = 10, 10  # of few domains, a quarter less is another problem
 SHORTER = 3  # trainings for a choice have this part of the epochs
 HOPELESS = 1.1  # a setting whose error on the first fold is so many times the best one's is not tried on the others
 BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
 SHRINKS = (1.0, 0.75, 0.5, 0.25, 0.0)
 REACHES = (None, 3.0, 1.0)
-Train = Callable[..., Trained]  # of domains, with keywords options and report
+Train = Callable[..., Trained]  # of domains, with keywords options, report and recall
 Dials = tuple[tuple[str, Any], ...]
 
 
@@ -82,12 +85,14 @@ class Choice:
         held_out: Positions of the held-out training domains, for each fold.
         candidates: In the order in which they were tried; the first is the defaults.
         best: Position of the best one.
+        observed: What the best one did on the held-out domains.
     """
 
     metric: str
     held_out: list[list[int]]
     candidates: list[Candidate]
     best: int
+    observed: Observed
 
     @property
     def options(self) -> dict[str, Any]:
@@ -95,8 +100,10 @@ class Choice:
         return self.candidates[self.best].options | self.candidates[self.best].dials
 
     def record(self) -> dict[str, Any]:
-        """Return the record as plain JSON values."""
-        return json.loads(json.dumps(asdict(self)))
+        """Return the record as plain JSON values, without what was observed."""
+        content = asdict(self)
+        del content["observed"]
+        return json.loads(json.dumps(content))
 
 
 def is_chosen(method: str, options: Mapping[str, Any], domains: DomainSet) -> bool:
@@ -119,7 +126,7 @@ def choose(
     """Go through what a method leaves to the data, and keep of each option what clearly errs less on held-out domains.
 
     Trainings have a third of the epochs; the last ones try all of them. What is set after training, the dials, is
-    tried on each.
+    tried on each. Of few domains, fewer options are chosen, with more folds and all of the epochs.
 
     Args:
         domains: The training domains.
@@ -133,14 +140,15 @@ def choose(
         report: Called after every epoch.
     """
     entry = METHODS[method]
-    count = FOLDS if kind in ("random", "blocked") else JUDGED
-    folds = domain_folds(domains, count, seed, kind)[:JUDGED]
+    few = len(domains) < FEW
+    folds = _folds(domains, seed, kind, few)
     full = checked(entry, dict(fixed), method)
-    shorter = {"epochs": math.ceil(full["epochs"] / SHORTER)}
-    others = [(name, value) for name, values in entry.choices.items() if name not in fixed for value in values]
+    names = entry.choices_of_few if few else tuple(entry.choices)
+    others = [(name, value) for name in names if name not in fixed for value in entry.choices[name]]
     others = [(name, value) for name, value in others if full[name] != value]
     # What is trained in the end is something that was tried: the whole length too, unless it is given.
-    lengths = [] if "epochs" in fixed else [("epochs", full["epochs"])]
+    shorter = {} if few else {"epochs": math.ceil(full["epochs"] / SHORTER)}
+    lengths = [] if few or "epochs" in fixed else [("epochs", full["epochs"])]
     held_out = [held.tolist() for _, held in folds]
     identity = {
         "method": method,
@@ -155,6 +163,8 @@ def choose(
     trainings = (1 + len(others) + len(lengths)) * len(folds)
     candidates: list[Candidate] = []
     first_folds: list[float] = []
+    observed: list[Observed | None] = []
+    recalls = [Recall() for _ in folds]  # most settings begin with the same base and the same probes
 
     def judge(options: dict[str, Any]) -> Candidate:
         number = len(candidates)
@@ -162,20 +172,28 @@ def choose(
             candidates.append(Candidate(**ledger.entries[number]["candidate"]))
             first = ledger.entries[number]["first"]
             first_folds.append(math.inf if first is None else first)
+            seen = ledger.entries[number]["observed"]
+            observed.append(None if seen is None else Observed(**seen))
             return candidates[-1]
         started = time.perf_counter()
         words = ", ".join(f"{name}={value}" for name, value in options.items()) or "defaults"
         errors: list[dict[Dials, np.ndarray]] = []
+        models: list[FieldModel] = []
         failure = None
         try:
             for fold, (kept, held) in enumerate(folds):
                 tell = numbered(report, number * len(folds) + fold, trainings, f"choosing, {words}")
-                trained = train(domains.select(kept), options={**full, **shorter, **options}, report=tell)
+                setting = {**full, **shorter, **options}
+                trained = train(domains.select(kept), options=setting, report=tell, recall=recalls[fold])
+                assert isinstance(trained.model, FieldModel)
+                models.append(trained.model)
                 errors.append(_errors(trained.model, domains.select(held), fixed))
                 if fold == 0 and _least(errors[0]) > HOPELESS * min(first_folds, default=math.inf):
                     break
         # A setting that diverges or does not fit is one that is not chosen.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
+            if not candidates and isinstance(error, OptionError | DataError):
+                raise  # what was given cannot be, whatever is chosen beside it
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
         first_folds.append(_least(errors[0]) if errors else math.inf)
         score, dials, per_domain = None, (), np.empty(0)
@@ -183,22 +201,41 @@ def choose(
             whole = {dials: np.concatenate([fold[dials] for fold in errors]) for dials in errors[0]}
             score, dials = _least(whole), min(whole, key=lambda dials: whole[dials].mean())
             per_domain = whole[dials]
+        observed.append(None)
+        if failure is None and len(models) == len(folds):
+            for model, (kept, held) in zip(models, folds, strict=True):
+                turn(model.field, dict(dials))
+                seen = observe(model, domains.select(kept), domains.select(held))
+                observed[-1] = seen if observed[-1] is None else observed[-1].joined(seen)
         seconds = time.perf_counter() - started
         found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
         candidates.append(found)
-        ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None})
+        seen = None if observed[-1] is None else asdict(observed[-1])
+        ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None, "observed": seen})
         return found
 
     best = judge(shorter if lengths else {})
     for name, value in others:
         tried = judge({**best.options, name: value})
         best = tried if tried.beats(best) else best
-    for name, value in lengths:  # here the whole length is the default, which the shorter one has to beat
+    for name, value in lengths:  # neither length is the plainer one
         tried = judge({**best.options, name: value})
-        best = best if tried.folds < best.folds or best.beats(tried) else tried
+        best = tried if tried.folds == best.folds and (tried.score or math.inf) <= (best.score or math.inf) else best
     if best.failure is not None:
         raise ThetafieldError(f"None of {len(candidates)} settings could be trained; the defaults: {best.failure}")
-    return Choice("error" if domains.classification else "mae", held_out, candidates, candidates.index(best))
+    number = candidates.index(best)
+    seen = observed[number]
+    assert seen is not None
+    return Choice("error" if domains.classification else "mae", held_out, candidates, number, seen)
+
+
+def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:
+    """Return which domains are held out, in turn."""
+    count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if few else (FOLDS, JUDGED)
+    judged = min(count, math.ceil(wanted * count / len(domains)))
+    if kind not in ("random", "blocked"):
+        return domain_folds(domains, min(judged, FOLDS), seed, kind)
+    return domain_folds(domains, count, seed, kind)[:judged]
 
 
 def train_chosen(
@@ -209,7 +246,10 @@ def train_chosen(
     if not is_chosen(method, full, domains):
         return train(domains, options=full), None
     choice = choose(domains, method, train, seed=seed, fixed=given)
-    return train(domains, options=full | choice.options), choice
+    trained = train(domains, options=full | choice.options)
+    assert isinstance(trained.model, FieldModel)
+    calibrate(trained.model, choice.observed, domains)
+    return trained, choice
 
 
 def _least(errors: Mapping[Dials, np.ndarray]) -> float:
@@ -217,9 +257,8 @@ def _least(errors: Mapping[Dials, np.ndarray]) -> float:
     return min(float(each.mean()) for each in errors.values())
 
 
-def _errors(model: Any, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, np.ndarray]:
+def _errors(model: FieldModel, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, np.ndarray]:
     """Return the error of each held-out domain under every setting of the dials that are not fixed."""
-    assert isinstance(model, FieldModel)
     found = {}
     for dials in _dials(model.field, fixed):
         turn(model.field, dict(dials))

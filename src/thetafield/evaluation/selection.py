@@ -20,7 +20,7 @@ from thetafield.training.fit import Progress, Report
 from thetafield.training.train import Trained, data_digest
 
 NAME = "tuning.json"
-Train = Callable[[DomainSet, Mapping[str, Any], Report | None], Trained]
+Train = Callable[..., Trained]  # of domains, with keywords options and report
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def tune(
                 tell = numbered(
                     report, number * folds + fold, len(settings) * folds, _words(number, draws, fold, folds)
                 )
-                scores.append(evaluate(train(kept, options, tell).model, held).score)
+                scores.append(evaluate(train(kept, options=options, report=tell).model, held).score)
             score = sum(scores) / len(scores)
         # A setting that diverges, does not fit or needs too much memory is a draw like any other, and lost.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:

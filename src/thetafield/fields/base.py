@@ -50,6 +50,17 @@ class ParameterField(nn.Module, ABC):
         flat = z.reshape(prod(z.shape[:-1]), self.descriptor_dim)
         return self.thetas(flat).reshape(*z.shape[:-1], self.theta_dim)
 
+    def doubts(self, z: Tensor) -> Tensor:
+        """Return signs that θ may be wrong at scaled descriptors of shape (b, d), each growing with doubt: (b, s).
+
+        Here there are none.
+        """
+        return z.new_zeros(len(z), 0)
+
+    def opinions(self, z: Tensor) -> Tensor:
+        """Return what each part of the field alone would answer, shape (b, c, D); here the field is one part."""
+        return self.thetas(z)[:, None]
+
     @torch.no_grad()
     def sensitivity(self, z: Tensor, step: float = 1e-3) -> Tensor:
         """Return the mean of ‖∂θ/∂z_k‖ over descriptors of shape (b, d), by one-sided differences, shape (d,)."""

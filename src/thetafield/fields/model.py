@@ -13,6 +13,7 @@ from thetafield.data.descriptors import DescriptorScaler
 from thetafield.data.encoder import TableEncoder
 from thetafield.errors import DataError, NeedError
 from thetafield.fields.base import ParameterField
+from thetafield.fields.conformal import Conformal
 from thetafield.fields.recipe import Affine, Recipe
 from thetafield.geometry.neighbours import Distinct
 from thetafield.geometry.trust import Trust
@@ -86,10 +87,12 @@ class FieldModel(Model):
     Args:
         predictor: The template with its trained backbone.
         field: θ(z) on scaled descriptors.
+        conformal: How strange the truth may look on unseen domains, where held-out ones have told.
     """
 
     predictor: Predictor
     field: ParameterField
+    conformal: Conformal | None = None
 
     @property
     def device(self) -> torch.device:

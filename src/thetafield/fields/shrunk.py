@@ -73,6 +73,16 @@ class ShrunkField(ParameterField):
         # Far away nothing is added, not even of what a transport over such a distance makes no number of.
         return torch.where(alpha < NOTHING, base, base + alpha * (self.moved.thetas(z) - self.centre))
 
+    def doubts(self, z: Tensor) -> Tensor:
+        """Return those of what was carried; charts disagree as far as their share goes."""
+        doubts, alpha = self.moved.doubts(z), self.alpha(z)
+        return torch.cat([doubts[:, :1], torch.where(alpha < NOTHING, 0, alpha * doubts[:, 1:])], 1)
+
+    def opinions(self, z: Tensor) -> Tensor:
+        """Return the base plus what each chart alone would add."""
+        base, alpha = self.base.thetas(z)[:, None], self.alpha(z)[:, None]
+        return torch.where(alpha < NOTHING, base, base + alpha * (self.moved.opinions(z) - self.centre))
+
     def relevance(self, z: Tensor) -> Tensor:
         """Return that of what was carried."""
         return self.moved.relevance(z)

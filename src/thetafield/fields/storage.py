@@ -28,14 +28,15 @@ from thetafield.fields import (  # noqa: F401  (a stored kind is found by name)
     transported,
 )
 from thetafield.fields.base import FIELDS
+from thetafield.fields.conformal import Conformal
 from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine, Recipe
 from thetafield.files import write_folder
-from thetafield.geometry.trust import Trust
+from thetafield.geometry.trust import Calibration, Trust
 from thetafield.predictors.base import PREDICTORS
 from thetafield.predictors.lift import lifted
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION, TENSORS = "field.json", "field.safetensors"
 
 
@@ -59,7 +60,7 @@ def save_model(model: Model, path: Path) -> None:
         "recipe": asdict(model.recipe),
         "field": {"kind": model.field.kind, "config": model.field.config},
         "classes": _labels_to_json(model.classes),
-        "reach": model.trust.reach,
+        "trust": {name: value for name, value in asdict(model.trust).items() if name != "anchors"},
         "encoder": None if model.encoder is None else model.encoder.to_json(),
         "standardised": {"inputs": model.inputs is not None, "outputs": model.outputs is not None},
     }
@@ -123,7 +124,8 @@ def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldMode
         predictor=predictor.eval(),
         field=field.eval(),
         scaler=DescriptorScaler(**part("scaler")),
-        trust=Trust(part("trust")["anchors"], description["reach"]),
+        trust=_trust(part("trust")["anchors"], description["trust"]),
+        conformal=Conformal(**part("conformal")) if part("conformal") else None,
         classes=_labels_from_json(description["classes"]),
         inputs=affines["inputs"],
         outputs=affines["outputs"],
@@ -137,11 +139,19 @@ def _tensors(model: FieldModel) -> dict[str, Tensor]:
         "field": model.field.state_dict(),
         "scaler": {"low": model.scaler.low, "high": model.scaler.high},
         "trust": {"anchors": model.trust.anchors},
+        "conformal": {} if model.conformal is None else {"levels": model.conformal.levels},
         "inputs": {} if model.inputs is None else model.inputs.state_dict(),
         "outputs": {} if model.outputs is None else model.outputs.state_dict(),
     }
     # Copies: safetensors refuses tensors that share memory, as scaler and anchors may.
     return {f"{group}/{name}": t.clone() for group, content in groups.items() for name, t in content.items()}
+
+
+def _trust(anchors: Tensor, stored: dict[str, Any]) -> Trust:
+    content = _as_tuples(stored)
+    for name in ("blind", "sighted"):
+        content[name] = None if content[name] is None else Calibration(**content[name])
+    return Trust(anchors, **content)
 
 
 def _checksum(description: dict[str, Any], content: bytes) -> str:

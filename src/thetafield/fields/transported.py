@@ -17,6 +17,7 @@ from thetafield.geometry.neighbours import Distinct, nearest
 from thetafield.geometry.transport import LieTransport, LinearTransport, PlainTransport, Transport
 
 CHUNK = 8192  # descriptors carried at once: bounds the memory of their generators
+SAYING = 8  # charts that are asked whether they agree
 WIDEST_ROW = 64  # descriptors on which one anchor's generators act at once
 
 
@@ -139,10 +140,44 @@ class TransportedField(ParameterField):
         self.chart_weights.zero_()[: len(metric.weights)] = metric.weights.to(self.anchors)
         self.learned_relevance.copy_(torch.stack([metric.relevance, metric.low, metric.high]))
 
+    @torch.no_grad()
+    def forget_metric(self) -> None:
+        """Let all coordinates count alike again."""
+        assert self.transport.projection is not None and self.learned_relevance is not None
+        torch.nn.init.eye_(self.transport.projection)
+        self.chart_weights.fill_(1)
+        self.learned_relevance.zero_()
+
     def relevance(self, z: Tensor) -> Tensor:
         """Return the weights of the metric where one was learned."""
         learned = self.learned_relevance
         return super().relevance(z) if learned is None or not learned.any() else learned
+
+    def doubts(self, z: Tensor) -> Tensor:
+        """Return distance to the nearest anchor, disagreement of charts and error of reconstruction, shape (b, 3).
+
+        Distances are in spacings of the anchors; disagreement is the spread of the latents that the nearest charts
+        carry; the coder's error is that of the nearest anchor's θ.
+        """
+        distances, carried = self._said(z)
+        index = nearest(self.charted(z), self.charted(self.anchors))[1][:, 0]
+        used, back = torch.unique(index, return_inverse=True)
+        theta = self.theta[used]
+        lost = (self.coder.decode(self.coder.encode(theta)) - theta).norm(dim=1)[back]
+        spread = (carried - carried.mean(1, keepdim=True)).norm(dim=2).mean(1)
+        return torch.stack([distances[:, 0] / self.spacing, spread, lost], 1)
+
+    def opinions(self, z: Tensor) -> Tensor:
+        """Return θ as each of the nearest charts alone says it, shape (b, c, D)."""
+        _, carried = self._said(z)
+        return self.coder.decode(carried.flatten(0, 1)).unflatten(0, carried.shape[:2])
+
+    def _said(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the distances of the nearest anchors and the latents that they carry, (b, c) and (b, c, m)."""
+        count = min(SAYING, len(self.anchors))
+        distances, index = nearest(self.charted(z), self.charted(self.anchors), count)
+        carried = self.carried(z.repeat_interleave(count, 0), index.flatten())
+        return distances, carried.unflatten(0, (-1, count))
 
     def thetas(self, z: Tensor) -> Tensor:
         """Carry the latents of the nearest anchors to each descriptor, blend and decode them."""

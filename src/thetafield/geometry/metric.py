@@ -105,16 +105,16 @@ def learn_metric(z: Anchors, risks: Tensor, seed: int = 0, rotate: bool = True) 
         chart = _turned(pairs, weights, torch_stream(seed, "metric", "rotation"))
         _, sizes, directions = torch.linalg.svd(chart, full_matrices=False)
     kept = sizes > PRUNED * sizes.max()
-    relevance = chart.norm(dim=0)
+    relevance = chart.norm(dim=0) / chart.norm(dim=0).max()
     return Metric(
         kind=kind,
         directions=directions[kept].float(),
         weights=(sizes[kept] / sizes.max()).float(),
         reach=1 / float(sizes.max()),
         explained=float(pairs.explained((pairs.apart @ chart.T).square().sum(1)[None])),
-        relevance=(relevance / relevance.max()).float(),
-        low=low.float(),
-        high=high.float(),
+        relevance=relevance.float(),
+        low=torch.minimum(low, relevance).float(),  # refits start at the weights that were found, and prune further
+        high=torch.maximum(high, relevance).float(),
     )
 
 

@@ -1,25 +1,90 @@
 """How far θ(z) may be believed at a descriptor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from scipy.optimize import nnls
 from torch import Tensor
 
 from thetafield.geometry.neighbours import Distinct, nearest
 from thetafield.typing import Anchors, Descriptors
 
+RIDGE = 0.05  # of the signs' weights: held-out domains are few
+FADE = 3.0  # reaches over which calibrated trust fades, where no held-out domain has told anything
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Expected error from signs of doubt: log error = intercept + Σ_k w_k log(1 + sign_k / scale_k), all w_k ≥ 0.
+
+    So it never falls where a sign grows, and it grows without end.
+
+    Args:
+        scales: Median of each sign over the held-out domains.
+        weights: w.
+        intercept: Of the logarithm.
+    """
+
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+    intercept: float
+
+    @classmethod
+    def fit(cls, signs: Float[np.ndarray, "n s"], errors: Float[np.ndarray, " n"]) -> "Calibration":
+        """Fit to held-out domains by least squares; the mean of expected errors is that of the realised ones.
+
+        Example:
+            >>> signs = np.linspace(0, 3, 20)[:, None]
+            >>> found = Calibration.fit(signs, 1 + signs[:, 0])
+            >>> round(float(found(torch.from_numpy(signs)).mean()), 2)
+            2.5
+        """
+        scales = np.maximum(np.median(signs, 0), 1e-9)
+        logs = np.log1p(signs / scales)
+        # A domain without one error says that errors are small there, not how small.
+        target = np.log(errors + 0.1 * errors.mean() + 1e-9)
+        centred = logs - logs.mean(0)
+        penalty = np.sqrt(RIDGE * len(signs)) * np.eye(signs.shape[1])
+        weights, _ = nnls(
+            np.vstack([centred, penalty]), np.concatenate([target - target.mean(), np.zeros(len(penalty))])
+        )
+        shape = np.exp(logs @ weights)
+        intercept = float(np.log(max(errors.mean(), 1e-9) / shape.mean()))
+        return cls(tuple(scales.tolist()), tuple(weights.tolist()), intercept)
+
+    def __call__(self, signs: Float[Tensor, "b s"]) -> Float[Tensor, " b"]:
+        """Return the expected error at each descriptor."""
+        signs = signs.double().nan_to_num(torch.inf)  # what is not a number any more is beyond all doubt
+        weights = signs.new_tensor(self.weights)
+        logs = torch.log1p(signs / signs.new_tensor(self.scales))
+        return torch.exp(self.intercept + torch.where(weights > 0, weights * logs, 0).sum(1))
+
 
 @dataclass(frozen=True)
 class Trust:
-    """Trust in [0, 1] that falls with the distance to the nearest chart: exp(−½ (distance / reach)²).
+    """Trust in [0, 1]: 1 where a model does as well as on training domains, 0 where it is no better than a guess.
+
+    Calibrated on held-out training domains, it is (naive − expected) / (naive − attained) from the error expected
+    there, and fades far from all training domains. Without a calibration it falls with the distance to the nearest
+    training domain alone: exp(−½ (distance / reach)²).
 
     Args:
         anchors: Scaled training descriptors, shape (N, d).
         reach: Distance that one chart is known to bridge.
+        attained: Error on training domains.
+        naive: Error of the best answer that knows nothing of the inputs.
+        blind: Expected error from what the field says of a descriptor.
+        sighted: Expected error from what inputs of the domain show.
     """
 
     anchors: Tensor
     reach: float
+    attained: float = 0.0
+    naive: float = 1.0
+    blind: Calibration | None = None
+    sighted: Calibration | None = None
 
     @classmethod
     def fit(cls, anchors: Anchors) -> "Trust":
@@ -32,9 +97,23 @@ class Trust:
         distance, _ = nearest(distinct, distinct, 2)
         return cls(anchors, max(float(distance[:, 1].quantile(0.9)), torch.finfo(anchors.dtype).eps))
 
-    def __call__(self, z: Descriptors) -> Tensor:
-        """Return trust for each scaled descriptor, shape (b,)."""
+    def calibrated(self, blind: Calibration, sighted: Calibration, attained: float, naive: float) -> "Trust":
+        """Return a trust that knows what errors held-out domains had."""
+        return replace(self, blind=blind, sighted=sighted, attained=attained, naive=naive)
+
+    def __call__(self, z: Descriptors, blind: Tensor | None = None, sighted: Tensor | None = None) -> Tensor:
+        """Return trust for each scaled descriptor, shape (b,).
+
+        Args:
+            z: Scaled descriptors.
+            blind: Signs of doubt of the field there, shape (b, s); read by a calibrated trust.
+            sighted: Signs that inputs of the domains show, shape (b, t); needs no blind ones.
+        """
         if not self.anchors.shape[1]:
             return z.new_ones(len(z))
-        distance, _ = nearest(z, self.anchors.to(z))
-        return torch.exp(-0.5 * (distance[:, 0] / self.reach) ** 2)
+        distance = nearest(z, self.anchors.to(z))[0][:, 0]
+        signs, calibration = (blind, self.blind) if sighted is None else (sighted, self.sighted)
+        if calibration is None or signs is None:
+            return torch.exp(-0.5 * (distance / self.reach) ** 2)
+        kept = (self.naive - calibration(signs)) / max(self.naive - self.attained, 1e-9)
+        return kept.clamp(0, 1).to(z) * torch.exp(-0.5 * (distance / (FADE * self.reach)) ** 2)

@@ -108,6 +108,7 @@ class Learner(ABC):
     space: ClassVar[Space] = {}
     # What the data decide, option by option, beside the defaults: tried on held-out training domains.
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    choices_of_few: ClassVar[tuple[str, ...]] = ()  # of these, what few training domains can tell
     # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, in which none
     # depends on the others.
     divisible: ClassVar[bool] = False

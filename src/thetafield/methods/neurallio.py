@@ -21,6 +21,9 @@ from thetafield.methods.phase import Phase
 from thetafield.methods.probes import Probes
 from thetafield.options import Count, Natural, NonNegative, Positive
 
+NEIGHBOURS, NEIGHBOURHOODS = 5, 6
+SMALLEST, LARGEST, STEPS = 10, 256, 5  # anchors of a block, and blocks of an epoch
+
 
 @METHODS.register("neurallio")
 class NeuralLio(NeuralLioPaper):
@@ -34,12 +37,15 @@ class NeuralLio(NeuralLioPaper):
     Args:
         problem: The training side.
         epochs: Passes over all anchors.
-        block: Anchors per step.
+        block: Anchors per step; None takes ten, or a fifth of the domains up to 256, so that the number of steps does
+            not grow with the domains before that.
         samples: Samples drawn from each domain per step; 0 takes all.
-        neighbours: k, beside the anchor itself; there must be more domains than that.
+        neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
+            five of few domains reach far across Z.
         base: "pooled" starts at one model of all domains, "reading" at one that reads z, "none" at the predictor's own
             start, as the paper does.
         base_steps: Batches of the base's training.
+        freeze: Whether the backbone stays as the base has learned it, so that α = 0 gives back the base there too.
         metric: Whether charts and transport go by a transfer metric; with fewer than five domains there is none.
         tune_steps: Batches of the tuning of single domains' models, from which the metric is learned.
         chart_weights: Weight of each descriptor coordinate in the distance that charts go by, instead of a metric.
@@ -69,23 +75,27 @@ class NeuralLio(NeuralLioPaper):
     projected = True
     origin: Tensor
     choices = {
-        "base": ("pooled", "reading", "none"),
         "base_steps": (300,),
-        "metric": (True, False),
-        "neighbours": (5, 10),
+        "base": ("reading", "none"),
+        "freeze": (True,),
+        "metric": (False,),
+        "neighbours": (10,),
         "latent_dim": (16,),
     }
+
+    choices_of_few = ("base",)
 
     def __init__(
         self,
         problem: Problem,
         *,
         epochs: Count = 600,
-        block: Count = 25,
+        block: Count | None = None,
         samples: Natural = 250,
-        neighbours: Count = 5,
+        neighbours: Count | None = None,
         base: Literal["pooled", "reading", "none"] = "pooled",
         base_steps: Count = 2000,
+        freeze: bool = False,
         metric: bool = True,
         tune_steps: Count = 300,
         chart_weights: tuple[NonNegative, ...] | None = None,
@@ -105,13 +115,14 @@ class NeuralLio(NeuralLioPaper):
         weight_decay: NonNegative = 1e-4,
         select: bool = True,
     ) -> None:
+        count = len(problem.domains)
         super().__init__(
             problem,
             epochs=epochs,
-            block=block,
+            block=block or min(LARGEST, max(SMALLEST, count // STEPS)),
             shuffle=True,
             samples=samples,
-            neighbours=neighbours,
+            neighbours=neighbours or min(NEIGHBOURS, count - 1, max(2, count // NEIGHBOURHOODS)),
             chart_weights=chart_weights,
             gate=gate,
             latent_dim=latent_dim,
@@ -126,7 +137,7 @@ class NeuralLio(NeuralLioPaper):
             weight_decay=weight_decay,
             keep="last",
         )
-        self.base, self.shrink, self.reach = base, shrink, reach
+        self.base, self.freeze, self.shrink, self.reach = base, freeze, shrink, reach
         self.learned.blend, self.learned.bandwidth = blend, bandwidth
         self.tune_steps = tune_steps
         self.register_buffer("origin", self.predictor.start.clone())  # θ₀, where every domain starts
@@ -136,6 +147,8 @@ class NeuralLio(NeuralLioPaper):
         self.probes = Probes(problem) if learned else None
         # A backbone must know the data before heads on it can be tried on other domains.
         backbone = not isinstance(self.predictor.backbone, nn.Identity)
+        if freeze and (base == "none" or not backbone):
+            raise OptionError("freeze keeps the backbone of the base, but there is none: leave it out.")
         self.pooled: ERM | ERMD | None = None
         if base == "reading":
             self.pooled = ERMD(problem, steps=base_steps)
@@ -147,26 +160,48 @@ class NeuralLio(NeuralLioPaper):
         """Return the phase of the base, that of the probes which the metric is learned from, and the joint one."""
         phases = [] if self.pooled is None else self.pooled.phases()
         if self.probes is not None:
-            probes = self.probes
-            phases.append(replace(probes.phase(self, self.tune_steps), begin=lambda: probes.start_at(self._start())))
-        return [*phases, *(replace(phase, begin=self.lay_charts) for phase in super().phases())]
+            probes, field = self.probes, self.learned
+            assert field.transport.projection is not None and field.learned_relevance is not None
+            tuned = replace(
+                probes.phase(self, self.tune_steps),
+                begin=lambda: probes.start_at(self._start()),
+                finish=self.learn_metric,
+                leaves=(field.transport.projection, field.chart_weights, field.learned_relevance),
+            )
+            phases.append(tuned)
+        begun = [replace(phase, recurs=True) for phase in phases]
+        return [*begun, *(replace(phase, begin=self.lay_charts) for phase in super().phases())]
+
+    def trained(self) -> list[nn.Parameter]:
+        """Return what the joint phase moves."""
+        backbone = () if self.freeze else self.predictor.parameters()
+        return [*backbone, *self.learned.parameters()]
 
     def _start(self) -> Tensor:
         """Return where the heads of all domains start, were they to start now."""
         return self.predictor.start if self.pooled is None else self.pooled.learned.theta.detach()
 
     @torch.no_grad()
+    def learn_metric(self) -> None:
+        """Let charts and transport go by a metric that the probes tell, where they tell one."""
+        assert self.probes is not None
+        z = self.problem.domains.z[self.probes.index]
+        metric = learn_metric(z, self.probes.risks(), self.problem.seed)
+        if metric.kind != "even":
+            self.learned.adopt(metric)
+
+    @torch.no_grad()
     def lay_charts(self) -> None:
-        """Learn the metric, lay the charts under it, and put every domain at the start."""
+        """Lay the charts under the metric, and put every domain at the start."""
         z, field = self.problem.domains.z, self.learned
         if self.probes is not None:
-            metric = learn_metric(z[self.probes.index], self.probes.risks(), self.problem.seed)
             # Too few places may differ under it, where most coordinates are left out.
-            if metric.kind != "even" and len(Distinct.of(metric(z)).points) > self.neighbours:
-                field.adopt(metric)
-                self.chart_index.copy_(knn_charts(field.charted(z), self.neighbours).neighbours)
+            if len(Distinct.of(field.charted(z)).points) <= self.neighbours:
+                field.forget_metric()
+            self.chart_index.copy_(knn_charts(field.charted(z), self.neighbours).neighbours)
         if self.base == "none":
             self.predictor.backbone.load_state_dict(self.untouched)
+        self.predictor.requires_grad_(not self.freeze)
         self.origin.copy_(self.predictor.start if self.base == "none" else self._start())
         field.theta.copy_(self.origin.expand_as(field.theta))
         field.coder.start_at(self.origin)

@@ -278,11 +278,15 @@ class NeuralLioPaper(Method):
             return self.problem.risks(self.predictor.head(theta, seen), picked)
         return self.problem.head_risks(theta, features, support, where)
 
+    def trained(self) -> list[nn.Parameter]:
+        """Return what the joint phase moves."""
+        return [*self.predictor.parameters(), *self.learned.parameters()]
+
     def phases(self) -> list[Phase]:
         """Return the one joint phase."""
         domains = self.problem.domains
         steps_per_epoch = len(self.order)
-        parameters, tables = [*self.predictor.parameters(), *self.learned.parameters()], ()
+        parameters, tables = self.trained(), ()
         if not self.shared:  # rows that a block does not see are left alone
             parameters, tables = [p for p in parameters if p is not self.learned.theta], (self.rows,)
         return [

@@ -121,10 +121,13 @@ class Phase:
         judge: The loss that "best" means, asked after an epoch; the epoch's training loss where it is None.
         judge_from: Share of the epochs after which "best" begins to look.
         begin: Called once before the first epoch.
+        finish: Called once after the last epoch.
+        leaves: What it leaves behind beside its parameters, where it recurs.
         begin_epoch: Called before every epoch, to put the domains in a new order.
         work: What must be measured now and then to know how much a step does.
         captured: Whether a step may be recorded once and replayed: fixed shapes, and nothing read by the host.
         share: This rank's factor of the losses, with which those of all ranks sum to the loss of the whole batch.
+        recurs: Whether other trainings on the same problem begin with it too, and may take over what it leaves.
     """
 
     name: str
@@ -140,10 +143,13 @@ class Phase:
     judge: Callable[[], Tensor] | None = None
     judge_from: float = 0.0
     begin: Callable[[], None] = nothing
+    finish: Callable[[], None] = nothing
+    leaves: tuple[Tensor, ...] = ()
     begin_epoch: Callable[[int], None] = _no_order
     work: Work | None = None
     captured: bool = True
     share: float = 1.0
+    recurs: bool = False
 
     @property
     def epochs(self) -> int:

@@ -28,6 +28,8 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
     if result["relevance"]:
         ordered = sorted(result["relevance"].items(), key=lambda pair: -pair[1])[:MOST_RELEVANT]
         typer.echo("  what drives the shift: " + ", ".join(f"{name} {share:.2f}" for name, share in ordered))
+    if result["trust"]["coverage"] is not None:
+        typer.echo(f"  90 % {'sets' if unit else 'intervals'} hold {result['trust']['coverage']:.0%} of the truth")
     if (folder / "field").exists():
         typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
     else:

@@ -86,7 +86,7 @@ def _many_domains(bench: Bench, count: int) -> Size:
     before = Footprint(bench.device)
     data = moons(count, bench.device)
     charts = bench.once(lambda: knn_charts(data.z, NEIGHBOURS))
-    options = {"epochs": 1, "block": BLOCK, "neighbours": NEIGHBOURS, "samples": SAMPLES} | COLD
+    options = COLD | {"epochs": 1, "block": BLOCK, "neighbours": NEIGHBOURS, "samples": SAMPLES}
     method = learner("neurallio", data, bench.device, options)
     (phase,) = method.phases()
     shuffle = bench.once(lambda: phase.begin_epoch(0))
@@ -116,7 +116,7 @@ def parameters(bench: Bench) -> Iterator[Finding]:
 def _wide_head(bench: Bench, width: int) -> Size:
     """Start training of heads with two hidden layers of `width`."""
     bench.tell(f"making heads of width {width:,}")
-    options = {"block": SMALL_BLOCK, "neighbours": FEW_NEIGHBOURS, "samples": SAMPLES} | COLD
+    options = COLD | {"block": SMALL_BLOCK, "neighbours": FEW_NEIGHBOURS, "samples": SAMPLES}
     before = Footprint(bench.device)
     method = learner("neurallio", moons(FEW_DOMAINS, bench.device), bench.device, options, hidden=(width, width))
     return Size.start(bench, before, method.predictor.dim, method, {"width": width})

@@ -17,6 +17,7 @@ from thetafield.methods.base import Method
 from thetafield.methods.phase import Phase
 from thetafield.streams import seeded
 from thetafield.training.checkpoint import Checkpoint, State
+from thetafield.training.recall import Recall
 from thetafield.training.running import Running
 from thetafield.training.spread import Spread
 
@@ -40,7 +41,11 @@ READ_EVERY, PATIENCE = 500, 1.0
 
 
 def fit(
-    method: Method, checkpoint: Checkpoint | None = None, report: Report | None = None, capture: bool = True
+    method: Method,
+    checkpoint: Checkpoint | None = None,
+    report: Report | None = None,
+    capture: bool = True,
+    recall: Recall | None = None,
 ) -> State:
     """Train a method through its phases and return the final state with its history.
 
@@ -57,6 +62,7 @@ def fit(
         checkpoint: Where to keep the state; an existing checkpoint is resumed.
         report: Called after every look at the losses.
         capture: Whether steps on a GPU are recorded once and replayed.
+        recall: What phases of other trainings on the same problem left behind; a checkpoint does without.
 
     Raises:
         DivergenceError: A loss term stopped being finite; the last good checkpoint is kept.
@@ -69,7 +75,7 @@ def fit(
     spread.check_same((state.phase, state.epoch), device)
     if resumed:
         method.load_state_dict(resumed.method)
-    loop = _Loop(method, phases, state, checkpoint, report, capture, spread)
+    loop = _Loop(method, phases, state, checkpoint, report, capture, spread, recall)
     method.train()
     with seeded(method.problem.seed, "noise"), tensor_cores(), loop.interruptible():
         for number in range(state.phase, len(phases)):
@@ -105,10 +111,12 @@ class _Loop:
         report: Report | None,
         capture: bool,
         spread: Spread,
+        recall: Recall | None,
     ) -> None:
         self.method, self.phases, self.state = method, phases, state
         self.spread, self.ranks = spread, spread.ranks
         self.checkpoint, self.report, self.capture = checkpoint, report, capture
+        self.recall = recall if checkpoint is None else None
         self.device = next(method.parameters()).device
         self.started = time.perf_counter() - state.seconds
         self.last_write = time.perf_counter()
@@ -147,6 +155,9 @@ class _Loop:
         else:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
+        key = self.recall.key(self.method, phase) if self.recall and phase.recurs else None
+        if self.recall and key and self.recall.restore(key, phase):
+            return
         while state.epoch < phase.epochs:
             if self.stopped:
                 raise KeyboardInterrupt
@@ -167,6 +178,9 @@ class _Loop:
         if phase.keep == "best":
             self.method.load_state_dict(state.best)  # buffers too: running statistics belong to their parameters
             state.best = {}
+        phase.finish()
+        if self.recall and key:
+            self.recall.keep(key, phase)
 
     def _epochs_at_once(self, phase: Phase) -> int:
         """Return the most epochs that run before the host looks at them."""

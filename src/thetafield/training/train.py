@@ -26,6 +26,7 @@ from thetafield.ranks import ALONE, Ranks
 from thetafield.streams import seeded
 from thetafield.training.checkpoint import Checkpoint
 from thetafield.training.fit import Progress, Report, fit
+from thetafield.training.recall import Recall
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def train_field(
     checkpoint: Path | None = None,
     checkpoint_every: float = 20.0,
     report: Report | None = None,
+    recall: Recall | None = None,
     ranks: Ranks = ALONE,
 ) -> Trained:
     """Learn the parameter field of training domains.
@@ -95,6 +97,7 @@ def train_field(
         checkpoint: Folder of the checkpoint; an existing one is resumed.
         checkpoint_every: Least seconds between two checkpoints.
         report: Called after every epoch.
+        recall: What phases of other trainings on the same domains, with the same seed, left behind.
         ranks: Who trains together.
     """
     method_class = METHODS[method]
@@ -169,7 +172,7 @@ def train_field(
             "training data": digest,
         }
         keeper = Checkpoint(checkpoint, fingerprint, checkpoint_every)
-    state = fit(learner, keeper, report)
+    state = fit(learner, keeper, report, recall=recall)
     model = FieldModel(predictor=learner.predictor.eval(), field=learner.field().eval(), **parts)
     model.to(place if ranks.first else "meta")
     return Trained(model, state.history, state.seconds)

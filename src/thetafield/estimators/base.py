@@ -1,4 +1,4 @@
-"""The scikit-learn face: fit on rows with descriptors, predict for any descriptor."""
+"""What the classifier and the regressor share: rows with descriptors in, a fitted field inside."""
 
 from functools import partial
 from pathlib import Path
@@ -6,26 +6,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from thetafield.data.arrays import as_numbers, column_names, to_numpy
 from thetafield.data.domains import DomainSet
 from thetafield.data.table import as_arrow, is_table
-from thetafield.errors import DataError, OptionError
+from thetafield.errors import DataError, NeedError
 from thetafield.evaluation.choosing import train_chosen
+from thetafield.fields.doubt import trust_at
 from thetafield.fields.model import FieldModel
-from thetafield.fields.storage import load_model, save_model
+from thetafield.fields.storage import save_model
 from thetafield.methods.base import METHODS, Loss
 from thetafield.options import checked
-from thetafield.training.train import pick_device, train_field
+from thetafield.training.train import train_field
 
 
-class _FieldEstimator(BaseEstimator):
+class FieldEstimator(BaseEstimator):
     """What the classifier and the regressor share."""
 
     def __init__(
@@ -115,7 +114,8 @@ class _FieldEstimator(BaseEstimator):
         values = torch.tensor(table, dtype=torch.float32)
         return values.expand(num_rows, -1) if num_rows is not None and len(table) == 1 else values
 
-    def _outputs(self, X: Any, z: Any) -> np.ndarray:
+    def _rows(self, X: Any, z: Any) -> tuple[Tensor, Tensor]:
+        """Return inputs and a descriptor for each of them, from arrays or tables."""
         check_is_fitted(self)
         encoder = self.model_.encoder
         if encoder is not None and is_table(X):
@@ -131,7 +131,22 @@ class _FieldEstimator(BaseEstimator):
             X = to_numpy(X, "X")
         X = validate_data(self, X, reset=False, allow_nd=True, dtype=[np.float64, np.float32])
         rows = torch.from_numpy(np.require(X, requirements=["C", "W"]))  # torch warns of arrays it must not write to
-        return self.model_.row_outputs(rows, self._descriptors(z, len(X))).cpu().numpy()
+        return rows, self._descriptors(z, len(X))
+
+    def _outputs(self, X: Any, z: Any) -> np.ndarray:
+        rows, z = self._rows(X, z)
+        return self.model_.row_outputs(rows, z).cpu().numpy()
+
+    def _covering(self, coverage: float) -> tuple[FieldModel, float]:
+        """Return the model, and how strange the truth may look to it."""
+        check_is_fitted(self)
+        model = self.model_
+        if not isinstance(model, FieldModel) or model.conformal is None:
+            raise NeedError(
+                "Sets and intervals need held-out training domains: fit method 'neurallio' with its choice on "
+                "(select=True, the default) on 12 domains or more."
+            )
+        return model, model.conformal.threshold(coverage)
 
     def model_at(self, z: Any = None) -> nn.Module:
         """Return the model of one descriptor as an ordinary module: raw columns in, logits or targets out."""
@@ -148,11 +163,21 @@ class _FieldEstimator(BaseEstimator):
         flat = self._descriptors(z if grid.ndim == 2 else grid.reshape(-1, grid.shape[-1]), None)
         return self.model_.theta(flat.reshape(grid.shape))
 
-    def trust(self, z: Any) -> np.ndarray:
-        """Return trust in [0, 1] for each descriptor: low where θ(z) should not be believed."""
+    def trust(self, z: Any, X: Any = None) -> np.ndarray:
+        """Return trust in [0, 1] for each descriptor: low where θ(z) should not be believed.
+
+        Where held-out training domains were looked at (`choice_`), 1 means as good as on training domains, and 0 no
+        better than a guess; otherwise it falls with the distance to the training domains.
+
+        Args:
+            z: Descriptors.
+            X: Inputs without targets, of the domain that each row of z describes: they sharpen it, if it is calibrated.
+        """
         check_is_fitted(self)
-        scaled = self.model_.scaler(self._descriptors(z, None))
-        return self.model_.trust(scaled).numpy()
+        if X is None:
+            return trust_at(self.model_, self._descriptors(z, None)).numpy()
+        rows, z = self._rows(X, z)
+        return trust_at(self.model_, z, rows).numpy()
 
     def save(self, path: str | Path) -> None:
         """Write the fitted field into a folder (safetensors and JSON); :func:`load_field` reads it."""
@@ -161,160 +186,3 @@ class _FieldEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-
-class FieldClassifier(ClassifierMixin, _FieldEstimator):
-    """A classifier whose parameters are a function of the domain's descriptor.
-
-    Without z and domain the whole data is one domain and the field is constant, so that it is an ordinary
-    scikit-learn classifier.
-
-    Args:
-        method: How the field is learned; `thetafield list methods` names them.
-        options: The method's options.
-        predictor: Kind of the model at each descriptor.
-        predictor_options: Its options.
-        device: auto, cpu or cuda.
-        random_state: Seed of the start, the batches and the noise.
-
-    Example:
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> z = np.repeat(np.linspace(0, 1, 8), 50)[:, None]
-        >>> X = rng.normal(size=(400, 2))
-        >>> y = X[:, 0] * np.cos(z[:, 0]) + X[:, 1] * np.sin(z[:, 0]) > 0
-        >>> est = FieldClassifier("erm-d", options={"steps": 300}, random_state=0).fit(X, y, z=z)
-        >>> bool(est.score(X, y, z=z) > 0.9)
-        True
-        >>> est.model_at([0.25])(torch.zeros(3, 2)).shape
-        torch.Size([3, 2])
-    """
-
-    def fit(self, X: Any, y: Any = None, z: Any = None, domain: Any = None) -> "FieldClassifier":
-        """Learn the field from rows X with labels y, descriptors z (per row or per domain) and domain of each row.
-
-        Or from a :class:`DomainSet` alone, which holds all four.
-        """
-        if isinstance(X, DomainSet):
-            self._fit_domains(X, None)
-        else:
-            X, y = validate_data(self, X, y, allow_nd=True, dtype=[np.float64, np.float32])
-            check_classification_targets(y)
-            self._fit(X, y, z, domain, None)
-        assert self.model_.classes is not None
-        self.classes_ = self.model_.classes
-        return self
-
-    def decision_function(self, X: Any, z: Any = None) -> np.ndarray:
-        """Return logits (n, classes), or their difference (n,) for two classes."""
-        logits = self._outputs(X, z)
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any, z: Any = None) -> np.ndarray:
-        """Return class probabilities (n, classes) at the rows' descriptors."""
-        return torch.softmax(torch.from_numpy(self._outputs(X, z)), dim=1).numpy()
-
-    def predict(self, X: Any, z: Any = None) -> np.ndarray:
-        """Return the most probable label of each row at its descriptor."""
-        winner = self._outputs(X, z).argmax(1)
-        return self.classes_[winner]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:
-        """Return the accuracy."""
-        return float(accuracy_score(y, self.predict(X, z), sample_weight=sample_weight))
-
-
-class FieldRegressor(RegressorMixin, _FieldEstimator):
-    """A regressor whose parameters are a function of the domain's descriptor.
-
-    Without z and domain the whole data is one domain and the field is constant, so that it is an ordinary
-    scikit-learn regressor.
-
-    Args:
-        method: How the field is learned; `thetafield list methods` names them.
-        options: The method's options.
-        predictor: Kind of the model at each descriptor.
-        predictor_options: Its options.
-        loss: "squared_error" for means, "absolute_error" for medians.
-        device: auto, cpu or cuda.
-        random_state: Seed of the start, the batches and the noise.
-    """
-
-    def __init__(
-        self,
-        method: str = "neurallio",
-        *,
-        options: dict[str, Any] | None = None,
-        predictor: str = "mlp",
-        predictor_options: dict[str, Any] | None = None,
-        loss: str = "squared_error",
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(
-            method,
-            options=options,
-            predictor=predictor,
-            predictor_options=predictor_options,
-            device=device,
-            random_state=random_state,
-        )
-        self.loss = loss
-
-    def fit(self, X: Any, y: Any = None, z: Any = None, domain: Any = None) -> "FieldRegressor":
-        """Learn the field from rows X with targets y, descriptors z (per row or per domain) and domain of each row.
-
-        Or from a :class:`DomainSet` alone, which holds all four.
-        """
-        if self.loss not in ("squared_error", "absolute_error"):
-            raise OptionError(f"loss is 'squared_error' or 'absolute_error', but got {self.loss!r}.")
-        if isinstance(X, DomainSet):
-            self._fit_domains(X, self.loss)
-            return self
-        X, y = validate_data(
-            self, X, y, allow_nd=True, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
-        self._fit(X, y, z, domain, self.loss)
-        return self
-
-    def predict(self, X: Any, z: Any = None) -> np.ndarray:
-        """Return the target of each row at its descriptor."""
-        answer = self._outputs(X, z)
-        return answer[:, 0] if self.model_.squeezed else answer
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, z: Any = None) -> float:
-        """Return the coefficient of determination R²."""
-        return float(r2_score(y, self.predict(X, z), sample_weight=sample_weight))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = True
-        tags.target_tags.multi_output = True
-        return tags
-
-
-def load_field(path: str | Path, device: str = "auto") -> FieldClassifier | FieldRegressor:
-    """Read a saved field as a fitted estimator.
-
-    Args:
-        path: Folder written by `save` or by `thetafield train`.
-        device: auto, cpu or cuda.
-
-    Raises:
-        FormatError: The folder is damaged, altered, or of a newer format.
-    """
-    model: FieldModel = load_model(Path(path)).to(pick_device(device))
-    recipe = model.recipe
-    estimator: FieldClassifier | FieldRegressor
-    if model.classes is not None:
-        estimator = FieldClassifier(recipe.method, device=device)
-        estimator.classes_ = model.classes
-    else:
-        estimator = FieldRegressor(recipe.method, loss=recipe.loss, device=device)
-    estimator.set_params(
-        options=dict(recipe.options), predictor=recipe.predictor, predictor_options=dict(recipe.predictor_options)
-    )
-    estimator.model_ = model
-    estimator.n_features_in_ = recipe.input_shape[0]
-    estimator.relevance_ = model.relevance()
-    return estimator

@@ -1,0 +1,96 @@
+"""What held-out training domains teach about errors on unseen ones: trust, and sets that cover."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from thetafield.data.domains import DomainSet
+from thetafield.evaluation.scores import answers, evaluate
+from thetafield.fields.conformal import Conformal
+from thetafield.fields.doubt import blind_signs, sighted_signs
+from thetafield.fields.model import FieldModel
+from thetafield.geometry.trust import Calibration
+
+QUANTILES = 101  # of each domain's strangeness
+FEWEST = 10  # held-out domains below which nine of ten cannot be told
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What models that had not seen some domains did there.
+
+    Args:
+        errors: Error of each held-out domain.
+        attained: Mean error on the domains that a model was trained on, for each held-out domain.
+        blind: Signs of the field at each, shape (n, s).
+        sighted: Signs of its inputs, shape (n, t).
+        strangeness: Quantiles of how strange the truth looked: −log p of a label, |y − ŷ| of numbers; shape (n, q).
+    """
+
+    errors: list[float]
+    attained: list[float]
+    blind: list[list[float]]
+    sighted: list[list[float]]
+    strangeness: list[list[float]]
+
+    def joined(self, other: "Observed") -> "Observed":
+        """Return both, one after the other."""
+        mine, theirs = asdict(self), asdict(other)
+        return Observed(**{name: mine[name] + theirs[name] for name in mine})
+
+
+def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
+    """Look at a model on domains it has not seen, and on some that it has."""
+    seen = torch.linspace(0, len(kept) - 1, min(len(kept), len(held))).long()
+    sighted, strangeness = [], []
+    levels = torch.linspace(0, 1, QUANTILES, dtype=torch.double)
+    for batch, outputs in answers(model, held):
+        sighted.append(sighted_signs(model, batch.x, batch.weight, held.z[batch.index.cpu()]))
+        strange = _strangeness(model, outputs, batch.y)
+        strange = strange.where(batch.weight[..., None] > 0, torch.nan).flatten(1)  # padding says nothing
+        strangeness.append(strange.nanquantile(levels.to(strange), dim=1).T.cpu())
+    return Observed(
+        errors=evaluate(model, held).per_domain.tolist(),
+        attained=[evaluate(model, kept.select(seen.numpy())).macro] * len(held),
+        blind=blind_signs(model, held.z).tolist(),
+        sighted=torch.cat(sighted).tolist(),
+        strangeness=torch.cat(strangeness).tolist(),
+    )
+
+
+def calibrate(model: FieldModel, observed: Observed, domains: DomainSet) -> None:
+    """Let a model, trained on all domains, know what was observed of models trained on a part of them."""
+    errors, attained = np.array(observed.errors), float(np.mean(observed.attained))
+    if len(errors) < FEWEST:
+        return
+    model.trust = model.trust.calibrated(
+        Calibration.fit(np.array(observed.blind), errors),
+        Calibration.fit(np.array(observed.sighted), errors),
+        attained,
+        naive_error(domains),
+    )
+    strangeness = torch.tensor(observed.strangeness, dtype=torch.double)
+    if model.classes is None:  # intervals are as wide as the error that is expected there
+        assert model.trust.blind is not None
+        expected = model.trust.blind(torch.tensor(observed.blind, dtype=torch.double))
+        strangeness = strangeness / expected[:, None]
+    model.conformal = Conformal.fit(strangeness)
+
+
+def naive_error(domains: DomainSet) -> float:
+    """Return the mean error over domains of the best answer that knows neither inputs nor descriptors."""
+    if domains.classification:
+        wrong = 100.0 * (domains.y != domains.y.mode().values).double()
+    else:
+        wrong = (domains.y - domains.y.median(0).values).abs().double().mean(-1)
+    totals = np.add.reduceat(wrong.cpu().numpy(), domains.offsets[:-1].cpu().numpy())
+    return float(np.mean(totals / domains.sizes.cpu().numpy()))
+
+
+def _strangeness(model: FieldModel, outputs: Tensor, y: Tensor) -> Tensor:
+    """Return how strange the truth looks to a model, shape (b, n, targets) or (b, n, 1)."""
+    if model.classes is None:
+        return (outputs - y).abs().double()
+    return -torch.log_softmax(outputs.double(), -1).gather(-1, y[..., None])
