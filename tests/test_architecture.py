@@ -76,7 +76,8 @@ def test_kernels_are_imported_where_they_serve_alone():
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["train", "--help"], ["demo", "--help"], ["speed", "--help"]]
+    "words",
+    [["--help"], ["--version"], ["train", "--help"], ["bench", "--help"], ["demo", "--help"], ["speed", "--help"]],
 )
 def test_help_does_not_import_torch(words):
     script = (

@@ -1,0 +1,138 @@
+"""Trials on a Ray cluster: a worker or a machine that dies costs its trials an attempt, and nothing else."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, redirect_stdout
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from thetafield.bench.attempt import Outcome, Task, attempt
+from thetafield.bench.local import JOBS_PER_GPU, PATIENCE
+from thetafield.errors import NeedError, OptionError
+from thetafield.memory import keep_freed_memory
+
+ANSWER = 15.0  # seconds that a cluster has to answer
+
+
+class RayWorkers:
+    """Trials spread over the machines of a Ray cluster, which all have thetafield installed.
+
+    Where a machine sees the store at the same path, a trial that died there goes on elsewhere from its checkpoint;
+    otherwise it starts anew. Results come back to this process, which alone writes them.
+
+    Args:
+        address: "local" starts Ray on this machine, "auto" finds the cluster it belongs to, else HOST:PORT.
+        device: auto, cpu or cuda.
+        cpus: Cores of a trial, and threads of torch.
+        gpus: Share of a GPU for a trial; None takes a small share where the cluster has GPUs and they are wanted.
+
+    Raises:
+        NeedError: Ray is not installed.
+        OptionError: Nothing answers at the address, or no machine there can ever run a trial.
+    """
+
+    attempts = 10  # machines come and go
+
+    def __init__(self, address: str, device: str, cpus: float = 1.0, gpus: float | None = None) -> None:
+        if find_spec("ray") is None:
+            raise NeedError("--ray needs Ray: pip install 'thetafield[ray]'.")
+        if address != "local":
+            _check_answer(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # of a Ray that starts here
+        self.ray: Any = import_module("ray")
+        # Ray tells of dying machines on standard output, which belongs to the result.
+        self.quiet = ExitStack()
+        self.quiet.enter_context(redirect_stdout(io.StringIO()))
+        dashboard = False if address == "local" else None
+        try:
+            self.ray.init(address=address, include_dashboard=dashboard, log_to_driver=False, logging_level="ERROR")
+        except (OSError, RuntimeError, ValueError) as error:
+            self.quiet.close()
+            raise OptionError(_refusal(address, str(error))) from None
+        total = self.ray.cluster_resources()
+        if gpus is None:
+            wanted = device == "cuda" or (device == "auto" and total.get("GPU", 0) > 0)
+            gpus = 1 / JOBS_PER_GPU if wanted else 0.0
+        self.cpus, self.gpus = cpus, gpus
+        self.under_way: dict[Any, str] = {}
+        self.device = "cuda" if gpus else "cpu"
+        if self._slots() < 1:
+            have = f"{total.get('CPU', 0):g} CPUs and {total.get('GPU', 0):g} GPUs"
+            self.stop()
+            raise OptionError(
+                f"A trial asks for {cpus:g} CPUs and {gpus:g} GPUs, but the cluster at {address} has {have}: ask for "
+                "less, or use --device cpu."
+            )
+        # Ray would run a lost trial again by itself; the engine does, which counts attempts.
+        self.attempt = self.ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0)(_attempt)
+
+    def _slots(self) -> int:
+        total = self.ray.cluster_resources()
+        slots = total.get("CPU", 0) / self.cpus
+        return int(min(slots, total.get("GPU", 0) / self.gpus) if self.gpus else slots)
+
+    def room(self) -> int:
+        """Return how many more trials may be handed over: as many again as can run, so that a cluster may grow."""
+        return max(1, 2 * self._slots()) - len(self.under_way)
+
+    def start(self, task: Task) -> None:
+        """Hand a trial over to Ray."""
+        self.under_way[self.attempt.remote(task)] = task.spec.key
+
+    def wait(self, seconds: float) -> list[tuple[str, Outcome]]:
+        """Return the trials that ended, after so many seconds at the latest."""
+        over, _ = self.ray.wait(list(self.under_way), timeout=seconds)
+        return [(self.under_way.pop(reference), self._outcome(reference)) for reference in over]
+
+    def _outcome(self, reference: Any) -> Outcome:
+        errors = self.ray.exceptions
+        try:
+            return self.ray.get(reference)
+        except errors.RayTaskError as error:  # before the trial began: thetafield is not there, or another one
+            return Outcome.failed("error", f"The machine could not begin the trial: {error.cause}", str(error))
+        except errors.RayError as error:
+            first = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+            return Outcome.failed("died", f"The worker of the trial died: {first}.", str(error))
+
+    def stop(self, patience: float = PATIENCE) -> None:
+        """Let trials write their checkpoints, then leave the cluster."""
+        references = list(self.under_way)
+        self.under_way = {}
+        if references:
+            for reference in references:
+                self.ray.cancel(reference, force=False)
+            self.ray.wait(references, num_returns=len(references), timeout=patience)
+        self.ray.shutdown()
+        self.quiet.close()
+
+
+def _attempt(task: Task) -> Outcome:
+    """Run a trial in a process of Ray's, which is set up as those of this machine are."""
+    keep_freed_memory()
+    return attempt(task)
+
+
+def _check_answer(address: str) -> None:
+    """See whether a cluster answers: Ray itself would go on trying for minutes, and could not be stopped."""
+    script = "import ray, sys; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='CRITICAL')"
+    command = [sys.executable, "-c", script, address]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER)
+    except subprocess.TimeoutExpired:
+        raise OptionError(
+            f"No Ray cluster answers at {address} within {ANSWER:g} s: see that `ray status --address {address}` works."
+        ) from None
+    if done.returncode:
+        # What an exception says, without its traceback.
+        said = re.split(r"^[\w.]*(?:Error|Exception): ", done.stderr, flags=re.MULTILINE)[-1]
+        raise OptionError(_refusal(address, said))
+
+
+def _refusal(address: str, said: str) -> str:
+    if "Could not find any running Ray instance" in said:
+        return f"--ray {address} found no Ray on this machine: start one with `ray start --head`, or use --ray local."
+    return f"Ray at {address} refuses: {' '.join(said.split()).rstrip('.') or 'it does not say why'}."

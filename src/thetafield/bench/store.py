@@ -1,0 +1,198 @@
+"""The store: a folder with one file per trial, to which finished trials are added and from which none is taken.
+
+- store.json: format of the store.
+- results/KEY.json: what a finished trial came to; histories/KEY.json: its losses; fields/KEY/: its field, if kept.
+- absent/KEY.json: why there is no result: a need of the method that the data do not meet, or files that are absent.
+- failures/KEY.json: how a trial failed.
+- suites/NAME.json: which trials make up a suite that was run here, with their labels.
+- work/KEY/: what a running trial leaves on its way.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from thetafield import __version__
+from thetafield.bench.attempt import Outcome, is_full
+from thetafield.bench.spec import TrialSpec
+from thetafield.bench.suite import Suite
+from thetafield.errors import ThetafieldError
+from thetafield.files import writable_folder, write_folder, write_json
+
+FORMAT = 1
+STATES = {"failures": "failed", "results": "done"}
+
+
+class StoreError(ThetafieldError):
+    """A store cannot be used: in use already, of another format, or on a disk that is full."""
+
+
+class Store:
+    """A folder of finished trials. Looking at it needs no lock and creates nothing; writing happens inside `locked`.
+
+    Args:
+        folder: The folder; it need not exist.
+
+    Raises:
+        StoreError: It is a file, holds something else, or was written in another format.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise StoreError(f"{folder} is a file: name a folder for the store.")
+        about = self.folder / "store.json"
+        if not about.exists():
+            if self.folder.exists() and any(not entry.name.startswith(".") for entry in self.folder.iterdir()):
+                raise StoreError(f"{folder} holds something else than a store: name another folder, or an empty one.")
+            return
+        content = _read(about)
+        if content.get("format") != FORMAT:
+            raise StoreError(
+                f"{folder} was written by thetafield {content.get('thetafield')} as a store of format "
+                f"{content.get('format')}, but this version reads format {FORMAT}: name another folder."
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the store alone, making it if it is new; what finished trials left of their work is swept away.
+
+        Raises:
+            StoreError: Somebody else holds it.
+            OptionError: It cannot be written to.
+        """
+        writable_folder(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("a+") as handle:
+            self._lock(handle)
+            if not (self.folder / "store.json").exists():
+                write_json(self.folder / "store.json", {"format": FORMAT, "thetafield": __version__})
+            for torn in self.folder.glob("*/.*.partial"):  # of a write that was killed
+                torn.unlink() if torn.is_file() else shutil.rmtree(torn)
+            for key, state in self.states().items():
+                if state != "failed":  # a trial that failed goes on from its work, if it is tried again
+                    shutil.rmtree(self.work(key), ignore_errors=True)
+            yield
+
+    def _lock(self, handle: IO[str]) -> None:
+        # A lock of the kernel and not a file that says "taken": it ends with its holder, however that one ends, and
+        # there is no clock to disagree about. NFS carries it between machines; a file system that has no locks says
+        # so. Processes that the holder starts do not inherit it.
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            holder = handle.read().strip() or "another process"
+            raise StoreError(
+                f"{self.folder} is in use by another bench ({holder}): wait for it to end, or name another store."
+            ) from None
+        except OSError as error:
+            raise StoreError(
+                f"The file system of {self.folder} does not lock files ({error.strerror}), so two benches could meet "
+                "there: put the store on another one."
+            ) from None
+        handle.truncate(0)
+        handle.write(f"process {os.getpid()} on {socket.gethostname()}")
+        handle.flush()
+
+    def work(self, key: str) -> Path:
+        """Return where a trial works."""
+        return self.folder / "work" / key
+
+    def path(self, kind: str, key: str) -> Path:
+        """Return the file of a trial: of its "results", "histories", "absent" or "failures"."""
+        return self.folder / kind / f"{key}.json"
+
+    def states(self) -> dict[str, str]:
+        """Return by key: "done", "needs", "data" or "failed"."""
+        found = {path.stem: str(_read(path).get("kind")) for path in self._files("absent")}
+        for kind, word in STATES.items():  # a result outweighs a failure, and both outweigh absence
+            found |= {path.stem: word for path in self._files(kind)}
+        return found
+
+    def failure(self, key: str) -> dict[str, Any] | None:
+        """Return how a trial failed, if it did."""
+        path = self.path("failures", key)
+        return _read(path) if path.exists() else None
+
+    def reason(self, key: str) -> str:
+        """Return in a sentence why there is no result of a trial."""
+        for kind, word in (("failures", "sentence"), ("absent", "reason")):
+            if self.path(kind, key).exists():
+                return str(_read(self.path(kind, key)).get(word))
+        return ""
+
+    def add_suite(self, suite: Suite) -> None:
+        """Record which trials a suite is made of, each with its labels; a later run of it replaces the record."""
+        trials = [{"key": spec.key, "spec": spec.record, "labels": spec.labels} for spec in suite.trials]
+        content = {"suite": suite.name, "title": suite.title, "about": suite.about, "trials": trials}
+        write_json(self.folder / "suites" / f"{suite.name}.json", content)
+
+    def add(self, spec: TrialSpec, suite: str, outcome: Outcome, attempts: int) -> bool:
+        """Write what came of a trial; a result that is there already is left, and False is returned.
+
+        The result is written after all that belongs to it and before its work is removed: whoever is killed between
+        two of these steps finds the result in the trial's work, and adds it again.
+        """
+        key = spec.key
+        if self.path("results", key).exists():
+            return False
+        about = {"key": key, "spec": spec.record, "labels": spec.labels, "suite": suite}
+        when = {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
+        if outcome.kind == "result":
+            write_json(self.path("histories", key), outcome.history)
+            if outcome.saved is not None:
+                write_folder(self.folder / "fields" / key, outcome.write_field)
+            write_json(self.path("results", key), outcome.content | about | {"command": spec.command} | when)
+            stale = ("absent", "failures")
+        elif outcome.kind in ("needs", "data"):
+            write_json(self.path("absent", key), about | {"kind": outcome.kind} | outcome.content | when)
+            stale = ("failures",)
+        else:
+            earlier = (self.failure(key) or {}).get("attempts", 0)
+            content = {"kind": outcome.kind} | outcome.content | {"attempts": earlier + attempts}
+            write_json(self.path("failures", key), about | content | when)
+            stale = ("absent",)
+        for kind in stale:
+            self.path(kind, key).unlink(missing_ok=True)
+        if outcome.kind in ("result", "needs", "data"):
+            shutil.rmtree(self.work(key), ignore_errors=True)
+        return True
+
+    def _files(self, kind: str) -> list[Path]:
+        return [path for path in (self.folder / kind).glob("*.json") if not path.name.startswith(".")]
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Say in a sentence that the disk is full, where it turns out to be."""
+        try:
+            yield
+        except OSError as error:
+            if not is_full(error):
+                raise
+            raise self.full() from None
+
+    def full(self) -> StoreError:
+        """Return the error of a full disk, to be raised."""
+        count = len(self._files("results"))
+        return StoreError(
+            f"The disk of {self.folder} is full: make room and give the same command again; the {count} finished "
+            "trials are safe."
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        content = None
+    if not isinstance(content, dict):
+        raise StoreError(f"{path} is damaged: delete it to run its trial again.")
+    return content

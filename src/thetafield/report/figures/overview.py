@@ -1,0 +1,99 @@
+"""A table at a glance: a dot for every method on every dataset, the paper's value as a hollow diamond."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from thetafield.report.style import FAINT, INK, MUTED, PAPER, UNSEEN, styled
+
+PER_ROW, LINE, HEAD = 4, 0.205, 0.9
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One method on one dataset.
+
+    Args:
+        method: Its name.
+        mean: Its mean; None where there is none.
+        spread: Its standard deviation.
+        paper: What the paper prints; None where it prints nothing.
+        word: What stands in the table where there is no mean.
+        main: Whether it is ours.
+    """
+
+    method: str
+    mean: float | None
+    spread: float
+    paper: float | None
+    word: str
+    main: bool
+
+
+@styled
+def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]]) -> Figure:
+    """Draw a panel for each dataset, with the methods from top to bottom.
+
+    Args:
+        columns: Head of each panel, what is measured, and its marks.
+    """
+    count = min(PER_ROW, len(columns))
+    rows = -(-len(columns) // count)
+    each = HEAD + LINE * len(columns[0][2])
+    figure = Figure(figsize=(10.4, 0.35 + each * rows))
+    axes = figure.subplots(rows, count, squeeze=False, sharey=True)
+    height = figure.get_figheight()
+    longest = max(len(mark.method) for _, _, marks in columns for mark in marks)
+    figure.subplots_adjust(
+        left=(0.3 + 0.064 * longest) / 10.4, right=0.99, top=1 - 0.66 / height, bottom=0.45 / height, wspace=0.1
+    )
+    figure.subplots_adjust(hspace=HEAD / (each - HEAD))
+    for ax, (title, measure, marks) in zip(axes.flat, columns, strict=False):
+        _panel(ax, title, marks)
+        ax.set_xlabel(measure, size=8, color=MUTED, labelpad=2)
+    for ax in axes.flat[len(columns) :]:
+        ax.set_axis_off()
+    handles = [
+        Line2D([], [], color=UNSEEN, marker="o", linestyle="", label="ours"),
+        Line2D([], [], color=INK, marker="o", linestyle="", label="other methods"),
+        Line2D([], [], color=MUTED, marker="D", markerfacecolor=PAPER, linestyle="", label="as printed in the paper"),
+    ]
+    shown = handles if any(mark.paper is not None for _, _, marks in columns for mark in marks) else handles[:2]
+    figure.legend(
+        handles=shown, loc="upper center", ncols=3, handletextpad=0.2, bbox_to_anchor=(0.5, 1 + 0.05 / height)
+    )
+    return figure
+
+
+def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
+    for row, mark in enumerate(marks):
+        colour = UNSEEN if mark.main else INK
+        if mark.paper is not None:
+            ax.plot(mark.paper, row, "D", color=MUTED, markerfacecolor=PAPER, markersize=4.5, zorder=2)
+        if mark.mean is not None:
+            ax.errorbar(mark.mean, row, xerr=mark.spread, fmt="o", color=colour, markersize=5, elinewidth=1.4, zorder=3)
+    ax.set_yticks(range(len(marks)), [mark.method for mark in marks])
+    ax.set_ylim(len(marks) - 0.4, -0.6)
+    ax.set_xlim(0, None)
+    for row, mark in enumerate(marks):
+        if mark.mean is None and mark.word != "–":
+            ax.text(
+                0.985,
+                row,
+                mark.word,
+                transform=ax.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                color=MUTED,
+                size=7.5,
+            )
+    ax.set_title(title)
+    ax.xaxis.set_major_locator(MaxNLocator(4, prune="upper"))
+    ax.grid(axis="both", color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0)
+    ax.spines["left"].set_visible(False)

@@ -1,0 +1,251 @@
+"""Figures of single domains on any data: errors where they are, by their distance, by their trust; and relevance."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from thetafield.datasets.base import DATASETS
+from thetafield.datasets.source import source_of
+from thetafield.errors import DataError
+from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.figures.places import Located, located_errors
+from thetafield.report.figures.relevances import relevance_panels
+from thetafield.report.figures.trust import Trusted, trust_and_error
+from thetafield.report.store.grid import Place, grid
+from thetafield.report.store.items import Trial
+from thetafield.report.store.paper import FAMILY, is_ours
+from thetafield.report.store.picture import Picture, drawable
+from thetafield.report.store.reading import Results
+from thetafield.report.store.rebuilt import Rebuilt, coordinates
+from thetafield.report.store.table import unit
+
+BINS = 7
+REPETITIONS = 2  # whose domains are made again; data from files take up to a second each, and one must do
+MOST_DESCRIPTORS = 8
+MAPS = 2  # of a dataset: the best other method, and ours
+
+
+class Contest:
+    """The methods to look at on one dataset: the simplest, the best of the others, and ours last.
+
+    Args:
+        title: The dataset.
+        places: Their trials by name.
+    """
+
+    def __init__(self, title: str, places: dict[str, Place]) -> None:
+        self.title, self.places = title, places
+
+    @property
+    def dataset(self) -> str:
+        """Registry name of the dataset."""
+        return next(iter(self.places.values())).trials[0].dataset
+
+    @property
+    def ours(self) -> Trial | None:
+        """A trial of ours."""
+        last = next(reversed(self.places.values())).trials[0]
+        return last if is_ours(last.method) else None
+
+    @property
+    def repetitions(self) -> list[tuple[int, object]]:
+        """The first few of those that all methods share."""
+        shared = set.intersection(*({t.repetition for t in place.trials} for place in self.places.values()))
+        ordered = sorted(shared, key=lambda pair: (pair[0], str(pair[1])))
+        made = self.dataset in DATASETS and source_of(DATASETS[self.dataset]) is None
+        return ordered[: REPETITIONS if made else 1]
+
+    def trials(self, repetition: tuple[int, object]) -> dict[str, Trial]:
+        """Return one trial of each method."""
+        return {
+            name: next(trial for trial in place.trials if trial.repetition == repetition)
+            for name, place in self.places.items()
+        }
+
+    @property
+    def measure(self) -> str:
+        """What the errors are."""
+        first = next(iter(self.places.values())).trials[0]
+        return unit(first.result["metric"]).replace(", %", " (%)")
+
+
+def contests(results: Results) -> list[Contest]:
+    """Return what to look at on each dataset of a suite."""
+    layout, found = grid(results), []
+    for column in layout.columns:
+        places = {line: place for line in layout.lines if (place := layout.at(line, column)).trials}
+        score = {line: np.mean([t.result["score"] for t in place.trials]) for line, place in places.items()}
+        others = [line for line in places if not line.method.startswith(FAMILY)]
+        ours = [line for line in places if is_ours(line.method)]
+        best = min(others, key=lambda line: score[line]) if others else None
+        shown = dict.fromkeys([*others[:1], *([best] if best else []), *ours[-1:]])
+        if shown:
+            found.append(Contest(drawable(column), {drawable(line.title): places[line] for line in shown}))
+    return found
+
+
+def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
+    """Return the figures of a suite of comparisons; one for which there is nothing says so."""
+    found = contests(results)
+    if not found:
+        return []
+    name, command = results.suite, results.command(results.suite)
+    trusted = [one for contest in found if (one := _trusted(contest)) is not None]
+    # Of a single descriptor there is nothing to weigh.
+    relevant = [c for c in found if c.ours is not None and len(c.ours.result.get("relevance") or {}) > 1]
+    pictures = [
+        Picture(
+            name=f"{name}-distance",
+            title="Error by the distance to the nearest training domain",
+            caption=(
+                "Unseen domains in equal parts by their distance in z, scaled to the range of the training domains. A "
+                "field is worth having where its curve stays low as the distance grows."
+            ),
+            alt=f"Curves of the error over distance, a panel for each of {', '.join(c.title for c in found)}.",
+            command=command,
+            draw=lambda: _distance(found, rebuilt),
+            narrow=900,
+            cost=3 + len(found) // 2,
+        ),
+    ]
+    mapped = [contest for contest in found if contest.dataset != "two-moons"]  # which has a map of its own
+    if mapped:
+        pictures.append(_mapped(name, mapped, rebuilt, command))
+    if relevant:
+        pictures.append(_relevance(name, relevant, command))
+    pictures.append(
+        Picture(
+            name=f"{name}-trust",
+            title="Trust, and the error that came of it",
+            caption="A dot for each unseen domain; the line is the mean error of equal parts in rising trust.",
+            alt=f"The error of each unseen domain over its trust, for {', '.join(one.title for one in trusted)}.",
+            command=command,
+            draw=(lambda: trust_and_error(trusted)) if trusted else None,
+            reason="No stored result has the trust of its domains.",
+            vector=False,
+        )
+    )
+    return pictures
+
+
+def _distance(found: Sequence[Contest], rebuilt: Rebuilt) -> Figure:
+    panels, reasons = [], []
+    for contest in found:
+        try:
+            panels.append(_distance_panel(contest, rebuilt))
+        except DataError as error:
+            reasons.append(str(error))
+    if not panels:
+        raise DataError(reasons[0])
+    return curve_panels(panels, "error")
+
+
+def _distance_panel(contest: Contest, rebuilt: Rebuilt) -> CurvePanel:
+    means: dict[str, list[list[float]]] = {name: [] for name in contest.places}
+    middles = []
+    for repetition in contest.repetitions:
+        trials = contest.trials(repetition)
+        gaps = rebuilt.distances(next(iter(trials.values())))
+        parts = np.array_split(np.argsort(gaps, kind="stable"), min(BINS, max(1, len(gaps) // 4)))
+        middles.append([float(gaps[part].mean()) for part in parts])
+        for name, trial in trials.items():
+            rebuilt.check(trial)
+            errors = np.asarray(trial.result["per_domain"])
+            means[name].append([float(errors[part].mean()) for part in parts])
+    length = min(map(len, middles))
+    x = np.mean([row[:length] for row in middles], axis=0)
+    curves = []
+    for name, rows in means.items():
+        values = np.array([row[:length] for row in rows])
+        main = is_ours(contest.places[name].trials[0].method)
+        curves.append(
+            Curve(name, tuple(x.tolist()), tuple(values.mean(0).tolist()), tuple(values.std(0).tolist()), main)
+        )
+    return CurvePanel(contest.title, "distance to training domains", tuple(curves), chosen=False)
+
+
+def _mapped(suite: str, found: Sequence[Contest], rebuilt: Rebuilt, command: str) -> Picture:
+    return Picture(
+        name=f"{suite}-places",
+        title="Errors where the domains are",
+        caption=(
+            "Each unseen domain in its place, with the mean error of the method in the head; training domains are "
+            "grey. The best of the others, and ours."
+        ),
+        alt=f"Maps or curves of the error of single domains for {', '.join(c.title for c in found)}.",
+        command=command,
+        draw=lambda: _places(found, rebuilt),
+        cost=1 + len(found) // 3,
+    )
+
+
+def _places(found: Sequence[Contest], rebuilt: Rebuilt) -> Figure:
+    sets, reasons = [], []
+    for contest in found:
+        try:
+            sets.append(_located(contest, rebuilt))
+        except DataError as error:
+            reasons.append(str(error))
+    if not sets:
+        raise DataError(reasons[-1])
+    return located_errors(sets)
+
+
+def _located(contest: Contest, rebuilt: Rebuilt) -> Located:
+    trials = contest.trials(contest.repetitions[0])
+    first = next(iter(trials.values()))
+    for trial in trials.values():
+        rebuilt.check(trial)
+    dataset, unseen = rebuilt.dataset(first), rebuilt.unseen(first)
+    relevance = (contest.ours.result.get("relevance") or {}) if contest.ours is not None else {}
+    axes = coordinates(dataset, relevance)
+    columns = [list(dataset.train.descriptors).index(name) for name in axes]
+    return Located(
+        title=contest.title,
+        axes=axes,
+        train=dataset.train.z.numpy()[:, columns],
+        unseen=unseen.z.numpy()[:, columns],
+        errors={name: np.asarray(trials[name].result["per_domain"]) for name in list(trials)[-MAPS:]},
+        ours=next(reversed(contest.places)) if contest.ours is not None else None,
+        measure=contest.measure,
+    )
+
+
+def _relevance(suite: str, found: Sequence[Contest], command: str) -> Picture:
+    sets = []
+    for contest in found:
+        trials = next(reversed(contest.places.values())).trials
+        told = [trial.result["relevance"] for trial in trials if trial.result.get("relevance")]
+        weights = {name: [one.get(name, 0.0) for one in told] for name in told[0]}
+        bars = {name: (float(np.mean(values)), min(values), max(values)) for name, values in weights.items()}
+        heaviest = sorted(bars, key=lambda name: -bars[name][0])[:MOST_DESCRIPTORS]
+        sets.append((contest.title, {name: bars[name] for name in heaviest}))
+    words = "; ".join(f"{title}: {', '.join(f'{n} {bar[0]:.2f}' for n, bar in bars.items())}" for title, bars in sets)
+    return Picture(
+        name=f"{suite}-relevance",
+        title="What drives the shift",
+        caption=(
+            "The weight of each descriptor in ours, relative to the heaviest: mean over trials, the line from the "
+            f"least to the most. At most {MOST_DESCRIPTORS} descriptors of a dataset are shown."
+        ),
+        alt=f"A bar for each descriptor. {words}.",
+        command=command,
+        draw=lambda: relevance_panels(sets),
+        narrow=560,
+    )
+
+
+def _trusted(contest: Contest) -> Trusted | None:
+    trials = next(reversed(contest.places.values())).trials if contest.ours is not None else ()
+    with_trust = [trial for trial in trials if (trial.result.get("trust") or {}).get("trust")]
+    if not with_trust:
+        return None
+    correlations = [c for t in with_trust if (c := t.result["trust"].get("correlation")) is not None]
+    return Trusted(
+        title=contest.title,
+        trust=np.concatenate([np.asarray(trial.result["trust"]["trust"], float) for trial in with_trust]),
+        error=np.concatenate([np.asarray(trial.result["per_domain"], float) for trial in with_trust]),
+        correlation=float(np.mean(correlations)) if correlations else None,
+        measure=contest.measure,
+    )

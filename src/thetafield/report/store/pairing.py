@@ -1,0 +1,205 @@
+"""Whether two methods differ: errors paired domain by domain."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import wilcoxon
+
+from thetafield.report.store.grid import grid
+from thetafield.report.store.items import Trial
+from thetafield.report.store.paper import is_ours
+from thetafield.report.store.reading import Results
+from thetafield.report.store.table import Cell, Column, Row, Table, unit
+from thetafield.streams import numpy_stream
+
+DRAWS = 2000
+LEVEL = 95  # % of the interval
+FEWEST = 6  # pairs: fewer cannot reach 5 %, whatever they are
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What became of one method against another.
+
+    Args:
+        difference: Mean difference of the errors; below zero where the first method errs less.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        p: Of the signed-rank test, two-sided; None where there are too few domains.
+        better: Share of the domains on which the first method errs less.
+        domains: Number of pairs.
+        repetitions: Number of seeds and splits behind each of them.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p: float | None
+    better: float
+    domains: int
+    repetitions: int
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One of our methods against the best of the others on one dataset.
+
+    Args:
+        column: The dataset.
+        method: Registry name of ours.
+        ours: How tables call it.
+        rival: The method of the least mean error among the others.
+        ours_error: Mean error of ours.
+        rival_error: Mean error of the other.
+        metric: "error" or "mae".
+        paired: What became of it.
+    """
+
+    column: str
+    method: str
+    ours: str
+    rival: str
+    ours_error: float
+    rival_error: float
+    metric: str
+    paired: Paired
+
+
+def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
+    """Compare two methods on the domains that both were scored on; None where they share no seed and split.
+
+    A pair is one unseen domain: error of ours minus error of the other, under the same seed and split, hence with the
+    same training domains and the same samples. The differences at one position are then averaged over the seeds of a
+    split. Where all seeds share their test domains, these are repeated looks at one domain, and only their mean may
+    count as one observation. Where domains are drawn anew with the seed, which of them share a position is arbitrary:
+    means of independent differences are independent still, so the same rule is sound there too, and nobody has to know
+    which kind a dataset is. Splits, and seeds with other numbers of domains, add pairs of their own.
+
+    On these pairs: Wilcoxon's signed-rank test (zeros as Pratt ranks them), and a percentile bootstrap over domains,
+    within each split, for the mean. Both speak about domains like these under the trainings at hand; how much a
+    training varies is what the standard deviation over seeds says. A domain that is unseen in two splits counts twice.
+    """
+    errors = {trial.repetition: np.asarray(trial.result["per_domain"], float) for trial in rival}
+    strata: dict[tuple[object, int], list[np.ndarray]] = defaultdict(list)
+    for trial in ours:
+        mine, other = np.asarray(trial.result["per_domain"], float), errors.get(trial.repetition)
+        if other is not None and len(other) == len(mine):
+            strata[trial.repetition[1], len(mine)].append(mine - other)
+    if not strata:
+        return None
+    # Rounded, so that equal differences are equal to the test too.
+    parts = [np.mean(differences, axis=0).round(9) for differences in strata.values()]
+    pairs = np.concatenate(parts)
+    stream = numpy_stream(0, "report", "pairs")
+    total = sum(part[stream.integers(len(part), size=(DRAWS, len(part)))].sum(1) for part in parts)
+    low, high = np.percentile(total / len(pairs), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
+    p = None
+    if len(pairs) >= FEWEST:
+        p = float(wilcoxon(pairs, zero_method="pratt").pvalue) if pairs.any() else 1.0
+    return Paired(
+        difference=float(pairs.mean()),
+        low=float(low),
+        high=float(high),
+        p=p,
+        better=float((pairs < 0).mean()),
+        domains=len(pairs),
+        repetitions=min(map(len, strata.values())),
+    )
+
+
+def duels(results: Results) -> list[Duel]:
+    """Set our methods against the best of the others on every dataset of a suite.
+
+    The other is picked by its test error, which favours it.
+    """
+    layout, found = grid(results), []
+    for name in layout.columns:
+        scores = {
+            line: float(np.mean([trial.result["score"] for trial in trials]))
+            for line in layout.lines
+            if (trials := layout.at(line, name).trials)
+        }
+        others = [line for line in scores if not line.method.startswith("neurallio")]
+        if not others:
+            continue
+        rival = min(others, key=lambda line: scores[line])
+        for line in (line for line in scores if is_ours(line.method)):
+            outcome = paired(layout.at(line, name).trials, layout.at(rival, name).trials)
+            if outcome is not None:
+                metric = layout.at(line, name).trials[0].result["metric"]
+                errors = scores[line], scores[rival]
+                found.append(Duel(name, line.method, line.title, rival.title, *errors, metric, outcome))
+    return found
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values corrected for their number (Holm's step-down rule).
+
+    >>> holm([0.01, None, 0.04, 0.03])
+    [0.03, None, 0.06, 0.06]
+    """
+    order = sorted((p, i) for i, p in enumerate(values) if p is not None)
+    corrected: list[float | None] = [None] * len(values)
+    so_far = 0.0
+    for done, (p, i) in enumerate(order):
+        so_far = max(so_far, min(1.0, (len(order) - done) * p))
+        corrected[i] = so_far
+    return corrected
+
+
+def duel_table(results: Results, found: Sequence[Duel]) -> Table:
+    """Return the paired comparisons of a suite as a table."""
+    columns = (
+        Column("Against the best other", "", ""),
+        Column("Difference", "of the errors", ""),
+        Column(f"{LEVEL} % interval", "over domains", ""),
+        Column("p", "Wilcoxon, Holm", ""),
+        Column("Better on", "of the domains", ""),
+    )
+    rows = []
+    for duel, p in zip(found, holm([duel.paired.p for duel in found]), strict=True):
+        outcome, digits = duel.paired, 2 if duel.metric == "error" else 4
+        cells = (
+            Cell(word=duel.rival),
+            Cell(word=signed(outcome.difference, digits), value=outcome.difference),
+            Cell(word=f"{signed(outcome.low, digits)} to {signed(outcome.high, digits)}"),
+            Cell(word=p_words(p), value=p),
+            Cell(word=f"{100 * outcome.better:.0f} % of {outcome.domains}", value=outcome.better),
+        )
+        rows.append(Row(f"{duel.ours} on {duel.column}", cells))
+    metrics = " or ".join(dict.fromkeys(unit(duel.metric) for duel in found))
+    return Table(
+        name=f"{results.suite}-paired",
+        title="Ours against the best of the others, domain by domain",
+        head="Method and data",
+        columns=columns,
+        rows=tuple(rows),
+        about=(
+            f"Differences of the mean over domains ({metrics}); below zero, ours errs less. Errors are paired domain "
+            "by domain under the same seed and split, and averaged over seeds. The other method is the one with the "
+            "least test error, which favours it."
+        ),
+        command=results.command(results.suite),
+    )
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a number with its sign.
+
+    >>> signed(-1.234, 2), signed(0.5, 1)
+    ('−1.23', '+0.5')
+    """
+    return f"{'−' if value < 0 else '+'}{abs(value):.{digits}f}"
+
+
+def p_words(p: float | None) -> str:
+    """Return a p-value as a table prints it.
+
+    >>> p_words(1e-9), p_words(0.034), p_words(None)
+    ('< 0.001', '0.034', 'too few')
+    """
+    if p is None:
+        return "too few"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

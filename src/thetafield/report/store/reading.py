@@ -1,0 +1,209 @@
+"""What a store holds, suite by suite: finished trials, and the gaps, each with the reason why there is no result."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from thetafield.bench.store import FORMAT
+from thetafield.errors import FormatError
+from thetafield.report.store.items import Gap, Item, Trial, rank
+
+# In the order in which a reader wants them; suites of other names follow.
+SUITES = (
+    "paper-table1",
+    "real",
+    "ablation",
+    "imperfection",
+    "laws",
+    "convergence",
+    "sensitivity",
+    "scaling",
+    "runtime",
+    "smoke",
+)
+NEEDED = ("metric", "score", "macro", "worst_decile", "per_domain", "train_seconds", "eval_seconds")
+
+
+@dataclass(frozen=True)
+class SuiteText:
+    """What a suite says about itself.
+
+    Args:
+        title: What it is, in a few words.
+        about: What it shows.
+    """
+
+    title: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The items of a store, or of a part of it.
+
+    Args:
+        path: Folder of the store.
+        trials: Finished trials.
+        gaps: Trials without a result.
+        texts: What the suites say about themselves.
+    """
+
+    path: Path
+    trials: tuple[Trial, ...]
+    gaps: tuple[Gap, ...]
+    texts: Mapping[str, SuiteText] = field(default_factory=dict)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Trials and gaps."""
+        return (*self.trials, *self.gaps)
+
+    @cached_property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that have something, in the order of reading."""
+        here = {item.suite for item in self.items}
+        return (*(name for name in SUITES if name in here), *sorted(here - set(SUITES)))
+
+    @property
+    def suite(self) -> str:
+        """The first of them: the only one, in a part of a store."""
+        return self.suites[0] if self.suites else ""
+
+    def of(self, suite: str) -> "Results":
+        """Return what one suite has."""
+        return replace(
+            self,
+            trials=tuple(trial for trial in self.trials if trial.suite == suite),
+            gaps=tuple(gap for gap in self.gaps if gap.suite == suite),
+        )
+
+    def command(self, suite: str) -> str:
+        """Return what runs a suite; one that does not come with the package is named by its file."""
+        name = suite if suite in (*SUITES, "SUITE") else f"{suite}.toml"
+        return f"thetafield bench {name} --store {shlex.quote(str(self.path))}"
+
+    def history(self, trial: Trial) -> list[dict[str, Any]]:
+        """Return the losses of a trial, one record per epoch; empty where none were kept."""
+        path = self.path / "histories" / f"{trial.key}.json"
+        content = _json(path) if path.exists() else []
+        found = content.get("history") if isinstance(content, dict) else content
+        if not isinstance(found, list):
+            raise _damaged(path)
+        return found
+
+    def speed(self) -> dict[str, Any]:
+        """Return what `thetafield speed --out STORE` left in the store; empty where it was not run."""
+        path = self.path / "speed.json"
+        content = _json(path) if path.exists() else {}
+        if not isinstance(content, dict):
+            raise _damaged(path)
+        return content
+
+    def field(self, trial: Trial) -> Path | None:
+        """Return the folder of a trial's saved field, if it was kept."""
+        path = self.path / "fields" / trial.key
+        return path if path.is_dir() else None
+
+
+def read_store(path: Path) -> Results:
+    """Read all items of a store.
+
+    The store says which trials make up each suite that was run (`suites/NAME.json`), with the labels that they have in
+    it; one trial may stand in several. Results that no suite lists go by the suite that is stored with them.
+
+    Raises:
+        FormatError: There is no store, it is of another format, it is empty, or one of its files is damaged.
+    """
+    path = Path(path)
+    marker = path / "store.json"
+    if not marker.is_file():
+        raise FormatError(
+            f"{path} is not a store, since it has no store.json: `thetafield bench SUITE --store {path}`."
+        )
+    header = _json(marker)
+    version = header.get("format") if isinstance(header, dict) else None
+    if version != FORMAT:
+        raise FormatError(f"{path} is a store of format {version!r}, but this version reads format {FORMAT}: update.")
+    outcomes: dict[str, tuple[str, dict[str, Any]]] = {}
+    for folder in ("absent", "failures", "results"):  # a result outweighs a failure, and both outweigh absence
+        outcomes |= {file.stem: (folder, _outcome(file, folder)) for file in _files(path, folder)}
+    if not outcomes:
+        raise FormatError(f"{path} is an empty store: run `thetafield bench SUITE --store {path}` first.")
+    texts, listed = _suites(path)
+    there = {entry["key"] for _, entry in listed}
+    alone = sorted((content for key, (_, content) in outcomes.items() if key not in there), key=_rank)
+    listed += [(str(content.get("suite") or "other"), content) for content in alone]
+    items = [_item(suite, entry, at, outcomes) for at, (suite, entry) in enumerate(listed)]
+    trials = tuple(item for item in items if isinstance(item, Trial))
+    return Results(path, trials, tuple(item for item in items if isinstance(item, Gap)), texts)
+
+
+def _files(path: Path, folder: str) -> list[Path]:
+    return sorted(file for file in (path / folder).glob("*.json") if not file.name.startswith("."))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> FormatError:
+    return FormatError(f"{path} is damaged: delete it, and `thetafield bench` makes it again.")
+
+
+def _outcome(path: Path, folder: str) -> dict[str, Any]:
+    content = _json(path)
+    if not isinstance(content, dict) or not _is_spec(content.get("spec")):
+        raise _damaged(path)
+    if folder == "results" and not (set(NEEDED) <= set(content) and content["per_domain"]):
+        raise _damaged(path)
+    return content | {"key": path.stem}
+
+
+def _is_spec(spec: Any) -> bool:
+    return isinstance(spec, dict) and {"dataset", "method", "seed"} <= set(spec)
+
+
+def _suites(path: Path) -> tuple[dict[str, SuiteText], list[tuple[str, dict[str, Any]]]]:
+    """Return what the suites say about themselves, and all trials that they list."""
+    texts, listed = {}, []
+    for file in _files(path, "suites"):
+        content = _json(file)
+        trials = content.get("trials") if isinstance(content, dict) else None
+        if not isinstance(trials, list) or not all("key" in entry and _is_spec(entry.get("spec")) for entry in trials):
+            raise _damaged(file)
+        texts[file.stem] = SuiteText(content.get("title") or "", content.get("about") or "")
+        listed += [(file.stem, entry) for entry in trials]
+    return texts, listed
+
+
+def _rank(content: Mapping[str, Any]) -> tuple[Any, ...]:
+    return rank(content["spec"]["method"], content["spec"]["dataset"]), content["spec"]["seed"], content["key"]
+
+
+def _item(suite: str, entry: Mapping[str, Any], position: int, outcomes: Mapping[str, Any]) -> Item:
+    """Return one trial as it stands in a suite."""
+    folder, content = outcomes.get(entry["key"], ("", {}))
+    spec = {"dataset_options": {}, "options": {}, "tune": 0} | {k: v for k, v in entry["spec"].items() if v is not None}
+    item = Item(entry["key"], suite, spec, entry.get("labels") or content.get("labels") or {}, position)
+    if folder == "results":
+        return Trial(**vars(item), result=content, command=content.get("command") or "")
+    kind = {"": "missing", "failures": "failed"}.get(folder, content.get("kind", "data"))
+    reason = _sentence(content.get("reason"), content.get("sentence"), content.get("error"), "It has not been run yet.")
+    return Gap(**vars(item), kind=kind, reason=reason)
+
+
+def _sentence(*candidates: object) -> str:
+    return " ".join(str(next(filter(None, candidates))).split())
+
+
+def missing_suites(results: Results) -> list[str]:
+    """Return the suites of the package that are not in the store; none for a store of somebody's own suites alone."""
+    here = set(results.suites) & set(SUITES) - {"smoke"}
+    return [name for name in SUITES if name not in results.suites and name != "smoke"] if here else []

@@ -1,0 +1,164 @@
+"""What falls short: of the paper, of other methods, and of being there at all."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from thetafield.report.store.grid import grid
+from thetafield.report.store.pairing import Duel, holm, p_words, signed
+from thetafield.report.store.paper import FAMILY, is_ours, paper
+from thetafield.report.store.reading import Results, missing_suites
+from thetafield.report.store.sweeps import Panel
+from thetafield.report.store.table import Cell, Column, Table
+
+# What the kinds of shortfall are called, in the order in which they are told.
+KINDS = {
+    "paper": "Worse than the paper",
+    "rival": "Not ahead of the best other method",
+    "unsteady": "Unsteady over seeds",
+    "baseline": "Other methods weaker here than in the paper, which flatters ours",
+    "missing": "Missing",
+}
+CLEAR = 0.05
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """One thing that falls short.
+
+    Args:
+        kind: One of `KINDS`.
+        what: What it is about.
+        text: What is the matter.
+        size: How grave it is, among those of its kind.
+    """
+
+    kind: str
+    what: str
+    text: str
+    size: float = 0.0
+
+
+def beside_the_paper(table: Table, baselines: bool = False) -> Iterable[Shortfall]:
+    """Yield cells that are worse than what the paper prints, at the digits that it prints.
+
+    Args:
+        table: The table.
+        baselines: Whether rows that are not ours are methods of other people, whose weakness flatters ours.
+    """
+    for position, column in enumerate(table.columns):
+        for row in table.rows:
+            cell = row.cells[position]
+            if not _printed(cell) or not (row.ours or baselines):
+                continue
+            behind, spread = worse(column, cell), _spread(cell)
+            # A method that reaches the paper under one of its settings, tuned or not, is not weak.
+            same = [c for other in table.rows if other.method == row.method and _printed(c := other.cells[position])]
+            weak = all(worse(column, c) > _spread(c) for c in same) and cell is min(same, key=lambda c: c.value or 0.0)
+            if behind <= 0 or not (row.ours or weak):
+                continue
+            near = ", within one standard deviation" if behind <= spread else ""
+            text = f"{cell.text} here, {_text(cell)} in the paper{near}."
+            kind = "paper" if row.ours else "baseline"
+            yield Shortfall(kind, f"{row.title}, {column.title.strip()}", text, behind / max(spread, 1e-9))
+
+
+def _printed(cell: Cell) -> bool:
+    return cell.value is not None and cell.printed is not None and cell.printed.mean is not None
+
+
+def _spread(cell: Cell) -> float:
+    return max(cell.spread or 0.0, (cell.printed.std if cell.printed else 0.0) or 0.0)
+
+
+def _text(cell: Cell) -> str:
+    return cell.printed.text if cell.printed else ""
+
+
+def worse(column: Column, cell: Cell) -> float:
+    """Return by how much a cell is worse than what the paper prints, at the digits that it prints; at most 0 if not."""
+    printed = cell.printed
+    assert printed is not None and printed.mean is not None and cell.value is not None
+    digits = len(printed.text.partition(" ")[0].partition(".")[2])
+    behind = round(round(cell.value, digits) - printed.mean, digits)
+    return -behind if column.better == "high" else behind
+
+
+def against_rivals(duels: Sequence[Duel]) -> Iterable[Shortfall]:
+    """Yield the datasets on which ours is not clearly ahead of the best other method."""
+    columns = dict.fromkeys(duel.column for duel in duels)
+    corrected = dict(zip(duels, holm([duel.paired.p for duel in duels]), strict=True))
+    for column in columns:
+        here = [duel for duel in duels if duel.column == column]
+        duel = next((duel for duel in here if duel.method == FAMILY), here[0])
+        outcome, p = duel.paired, corrected[duel]
+        if is_ahead(duel, p):
+            continue
+        digits = 2 if duel.metric == "error" else 4
+        verdict = "errs less" if outcome.low > 0 and (p is None or p < CLEAR) else "is not clearly beaten"
+        text = (
+            f"{duel.rival} {verdict}: {duel.rival_error:.{digits}f} against {duel.ours_error:.{digits}f} of "
+            f"{duel.ours} (per domain {signed(outcome.difference, digits)}, from {signed(outcome.low, digits)} to "
+            f"{signed(outcome.high, digits)}; p {p_words(p)})."
+        )
+        yield Shortfall("rival", column, text, outcome.difference / max(duel.rival_error, 1e-9))
+
+
+def is_ahead(duel: Duel, p: float | None) -> bool:
+    """Say whether ours clearly errs less: the whole interval is below zero, and the corrected test agrees."""
+    return duel.paired.high < 0 and p is not None and p < CLEAR
+
+
+def unsteady(results: Results) -> Iterable[Shortfall]:
+    """Yield experiments of ours in which one seed errs more than twice as much as the middle one, and by a point."""
+    layout = grid(results)
+    for (line, column), place in layout.places.items():
+        scores = [trial.result["score"] for trial in place.trials]
+        if not is_ours(line.method) or len(scores) < 3 or results.suite == "ablation":
+            continue
+        middle, worst = median(scores), max(scores)
+        if worst > 2 * middle and (worst - middle > 1 or place.trials[0].result["metric"] != "error"):
+            seed = place.trials[scores.index(worst)].spec["seed"]
+            text = f"seed {seed} came to {worst:.3g}, where the middle one of {len(scores)} is {middle:.3g}."
+            yield Shortfall("unsteady", f"{line.title} on {column}", text, worst / max(middle, 1e-9))
+
+
+def beyond_bounds(panel: Panel) -> Iterable[Shortfall]:
+    """Yield numbers of training domains at which ours errs more than the paper's text says."""
+    for label, points in panel.lines.items():
+        for point in points:
+            cell, item = point.cell(panel.read), point.place.item
+            bound = paper()["convergence"].get(f"{point.x:g}")
+            if cell is None or cell.value is None or bound is None or item is None or item.dataset != "two-moons":
+                continue
+            if is_ours(item.method) and cell.value >= bound:
+                text = f"{cell.text} here, below {bound:g} by the paper's text."
+                yield Shortfall("paper", f"{label} with {point.x:g} training domains", text, cell.value / bound)
+
+
+def missing(results: Results) -> Iterable[Shortfall]:
+    """Yield what has no result, suite by suite; what a method does not apply to is not missed."""
+    words = {"failed": "failed", "missing": "are not run yet", "data": "are without data here"}
+    for suite in results.suites:
+        part = results.of(suite)
+        for kind, said in words.items():
+            gaps = [gap for gap in part.gaps if gap.kind == kind]
+            if gaps:
+                names = Counter(gap.column for gap in gaps)
+                listed = ", ".join(f"{count} on {name}" for name, count in names.most_common(6))
+                more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+                text = f"{len(gaps)} of {len(part.items)} trials {said} ({listed}{more})."
+                yield Shortfall("missing", suite, text, float(len(gaps)))
+    others = missing_suites(results)
+    if others:
+        listed = ", ".join(others)
+        yield Shortfall("missing", "other suites", f"nothing is stored of {listed}: `{results.command('SUITE')}`.")
+
+
+def ordered(found: Iterable[Shortfall]) -> dict[str, list[Shortfall]]:
+    """Return shortfalls by kind, the gravest first; kinds without any are left out."""
+    # Two suites may share a trial, and need not both say so.
+    kept = sorted({(one.kind, one.what, one.text): one for one in found}.values(), key=lambda one: -one.size)
+    by_kind = {kind: [one for one in kept if one.kind == kind] for kind in KINDS}
+    return {kind: ones for kind, ones in by_kind.items() if ones}

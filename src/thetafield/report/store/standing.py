@@ -1,0 +1,38 @@
+"""What stands: where ours is clearly ahead, and how many of the paper's values are reached."""
+
+from collections.abc import Iterable, Sequence
+
+from thetafield.report.store.pairing import Duel, holm
+from thetafield.report.store.shortfalls import is_ahead, worse
+from thetafield.report.store.table import Table
+
+
+def ahead(duels: Sequence[Duel], title: str) -> Iterable[str]:
+    """Yield a sentence for each of ours: on which datasets it clearly errs less than the best other method."""
+    corrected = dict(zip(duels, holm([duel.paired.p for duel in duels]), strict=True))
+    for name in dict.fromkeys(duel.ours for duel in duels):
+        fought = [duel for duel in duels if duel.ours == name]
+        won = [duel for duel in fought if is_ahead(duel, corrected[duel])]
+        if won:
+            listed = ", ".join(f"{duel.column} ({_against(duel)})" for duel in won)
+            count = "the only dataset" if len(fought) == 1 else f"{len(won)} of {len(fought)} datasets"
+            yield f"{title}: {name} clearly errs less than the best other method on {count}: {listed}."
+
+
+def _against(duel: Duel) -> str:
+    digits = 2 if duel.metric == "error" else 3
+    return f"{duel.ours_error:.{digits}f} against {duel.rival_error:.{digits}f} of {duel.rival}"
+
+
+def matched(table: Table, title: str) -> Iterable[str]:
+    """Yield a sentence that says how many of the paper's values ours reach."""
+    pairs = [
+        (column, cell)
+        for row in table.rows
+        if row.ours
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.value is not None and cell.printed is not None and cell.printed.mean is not None
+    ]
+    reached = sum(worse(column, cell) <= 0 for column, cell in pairs)
+    if reached:
+        yield f"{title}: {reached} of the {len(pairs)} values of ours that the paper prints are as good or better here."

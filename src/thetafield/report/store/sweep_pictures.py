@@ -1,0 +1,179 @@
+"""The figures of sweeps: imperfect descriptors, sensitivity, convergence, growth; and a table at a glance."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from thetafield.report.figures.convergence import LongRun, convergence
+from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.figures.growth import growth
+from thetafield.report.figures.overview import Mark, overview
+from thetafield.report.store.paper import FAMILY, paper
+from thetafield.report.store.picture import Picture, drawable
+from thetafield.report.store.reading import Results
+from thetafield.report.store.sweeps import Panel, Point
+from thetafield.report.store.table import Table, unit
+
+NO_SIZES = "thetafield speed --only parameters --out STORE\nmeasures this"
+SHOWN_LOSSES = (10, 30, 50, 70)  # training domains whose losses are drawn, as in the paper
+
+
+def overview_picture(table: Table) -> Picture | None:
+    """Return a comparison at a glance; None where hardly anything is in it."""
+    columns = []
+    for position, column in enumerate(table.columns):
+        marks = []
+        for row in table.rows:
+            cell = row.cells[position]
+            beside = cell.printed.mean if cell.printed else None
+            marks.append(Mark(drawable(row.title), cell.value, cell.spread or 0.0, beside, cell.word, row.ours))
+        if sum(mark.mean is not None for mark in marks) > 1:
+            columns.append((drawable(column.title), column.unit.replace(", %", " (%)"), marks))
+    if not columns:
+        return None
+    best = "; ".join(
+        f"{column.title}: {row.title} {row.cells[i].text}"
+        for i, column in enumerate(table.columns)
+        for row in table.rows
+        if row.cells[i].mark == "best"
+    )
+    return Picture(
+        name=f"{table.name}-overview",
+        title="At a glance",
+        caption="A dot is the mean over seeds, its line the standard deviation. Datasets without results are left out.",
+        alt=f"The values of the table as dots, one panel for each dataset. The best are: {best}.",
+        command=table.command,
+        draw=lambda: overview(columns),
+    )
+
+
+def sweep_picture(results: Results, panels: Sequence[Panel], name: str, title: str, caption: str) -> Picture:
+    """Return the curves of some panels."""
+    shown = [_curves(panel, log=name == "sensitivity") for panel in panels]
+    measure = unit(panels[0].metric).replace(", %", " (%)")
+    return Picture(
+        name=name,
+        title=title,
+        caption=caption,
+        alt=_words(panels),
+        command=results.command(results.suite),
+        draw=(lambda: curve_panels(shown, measure, shared=True)) if any(panel.varies for panel in panels) else None,
+        reason="No panel has results at two values yet.",
+        narrow=900,
+    )
+
+
+def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
+    """Return the three panels of convergence."""
+    domains, epochs = panels
+    bounds = tuple((float(count), float(bound)) for count, bound in paper()["convergence"].items())
+    left = _curves(domains, bounds=bounds)
+    losses, name = {}, _main(domains) or _main(epochs)
+    for points in [domains.lines.get(name, ())]:
+        at = {int(point.x): point for point in points if point.place.trials}
+        losses |= {
+            count: _losses(results, at[count])
+            for count in (SHOWN_LOSSES if at.keys() & SHOWN_LOSSES else at)
+            if count in at
+        }
+    losses = {count: values for count, values in losses.items() if values}
+    long = None
+    trained = [point for point in epochs.lines.get(name, ()) if point.place.trials]
+    if len(trained) > 1:
+        curve = next(curve for curve in _curves(epochs).curves if curve.label == drawable(name))
+        long = LongRun(_losses(results, trained[-1]), curve)
+    measure = unit(domains.metric).replace(", %", " (%)")
+    return Picture(
+        name="convergence",
+        title="Convergence",
+        caption=(
+            "Left: error on unseen domains over the number of training domains; short lines are what the paper's text "
+            f"states. Middle: the loss of {name} in the last phase of training. Right: loss of its longest training, "
+            "and the error of trainings of several lengths."
+        ),
+        alt=_words(panels),
+        command=results.command(results.suite),
+        draw=(lambda: convergence(left, losses, long, measure)) if domains.varies or losses or long else None,
+        reason="There are neither results at two sizes nor stored losses yet.",
+        narrow=900,
+    )
+
+
+def _main(panel: Panel) -> str:
+    """Return the line that single trainings are looked at of: ours, or the first."""
+    found = [label for label, points in panel.lines.items() if any(point.place.trials for point in points)]
+    ours = [label for label in found if (item := panel.lines[label][0].place.item) and item.method == FAMILY]
+    return next(iter([*ours, *found]), "")
+
+
+def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
+    """Return seconds over domains and parameters; the latter from `thetafield speed`, if the store has its record."""
+    domains, parameters = (_curves(panel) for panel in panels)
+    shown = [
+        replace(domains, curves=_long_enough(domains), note="no two stored trials differ\nin their number of domains"),
+        replace(parameters, curves=_long_enough(parameters) or _steps(results), note=NO_SIZES),
+    ]
+    return Picture(
+        name="scaling",
+        title="Growth of the time of training",
+        caption=(
+            "Left: seconds of whole trainings. Right: a dataset fixes the size of its heads, so single steps are "
+            "timed, by `thetafield speed --only parameters`, whose record is read where it lies in the store. The "
+            "power is fitted to the upper half of the points."
+        ),
+        alt=_words(panels),
+        command=results.command(results.suite),
+        draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
+        reason="No two stored trials differ in their size yet.",
+    )
+
+
+def _long_enough(panel: CurvePanel) -> tuple[Curve, ...]:
+    return tuple(curve for curve in panel.curves if len(curve.x) > 1)
+
+
+def _steps(results: Results) -> tuple[Curve, ...]:
+    """Return the seconds of a step over the number of parameters, from the record of `thetafield speed`."""
+    points = results.speed().get("scaling", {}).get("parameters", {}).get("points", [])
+    x, seconds = (tuple(float(point[key]) for point in points) for key in ("parameters", "step_seconds"))
+    return (Curve("a step", x, seconds, (0.0,) * len(x), main=True),) if len(x) > 1 else ()
+
+
+def _curves(
+    panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = (), note: str = ""
+) -> CurvePanel:
+    curves = []
+    for label, points in panel.lines.items():
+        cells = [(point.x, cell) for point in points if (cell := point.cell(panel.read)) is not None]
+        if cells:
+            method = next((item.method for point in points if (item := point.place.item)), "")
+            curves.append(
+                Curve(
+                    drawable(label),
+                    tuple(x for x, _ in cells),
+                    tuple(cell.value or 0.0 for _, cell in cells),
+                    tuple(cell.spread or 0.0 for _, cell in cells),
+                    main=method == FAMILY,
+                )
+            )
+    here = {x for curve in curves for x in curve.x}
+    stated = tuple(bound for bound in bounds if bound[0] in here)
+    return CurvePanel(panel.title, panel.label, tuple(curves), log, bounds=stated, note=note)
+
+
+def _losses(results: Results, point: Point) -> list[float]:
+    """Return the losses of the last phase of the first trial at a point."""
+    records = results.history(point.place.trials[0])
+    last = records[-1].get("phase") if records else None
+    return [r["loss"] for r in records if r.get("phase") == last and r.get("loss") is not None]
+
+
+def _words(panels: Sequence[Panel]) -> str:
+    """Say in words what the curves do: where each begins and ends."""
+    said = []
+    for panel in panels:
+        for label, points in panel.lines.items():
+            cells = [(point.x, cell) for point in points if (cell := point.cell(panel.read)) is not None]
+            if cells:
+                (first, start), (last, end) = cells[0], cells[-1]
+                said.append(f"{label} over {panel.label}: {start.text} at {first:g}, {end.text} at {last:g}")
+    return "; ".join(said) + "." if said else "Nothing to show yet: there are no results of this suite."

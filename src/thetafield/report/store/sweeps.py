@@ -1,0 +1,263 @@
+"""Sweeps: one thing is varied, and everything else stays: panels of curves, and the same numbers as tables."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from thetafield.methods.base import METHODS
+from thetafield.report.store.cells import empty
+from thetafield.report.store.grid import Place, dataset_setting, method_setting, place
+from thetafield.report.store.items import Item, Trial
+from thetafield.report.store.reading import Results
+from thetafield.report.store.table import Cell, Column, Notes, Row, Table, marked, sized, unit
+
+Dial = Callable[[Item], float | None]
+SENSITIVE = {
+    "num_generators": "number of generators",
+    "hidden": "width of the field network",
+    "neighbours": "neighbours k in a chart",
+    "latent_dim": "dimension of the latent",
+}
+DROPPED = "dropped_coordinates"
+IMPERFECT = {
+    "noise": ("noise_coordinates", "coordinates of noise added"),
+    "redundancy": ("redundant_coordinates", "redundant projections added"),
+    "incompleteness": (DROPPED, "projections dropped, of 8"),
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of what is varied.
+
+    Args:
+        x: The value.
+        place: The repetitions there.
+    """
+
+    x: float
+    place: Place
+
+    def cell(self, read: Callable[[Trial], float]) -> Cell | None:
+        """Return mean and standard deviation; None without a result."""
+        values = [read(trial) for trial in self.place.trials]
+        return Cell.of(values) if values else None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What happens when one thing is varied.
+
+    Args:
+        name: Short name, part of the table's file.
+        title: What it shows.
+        label: What is varied.
+        lines: Points in rising order, by the method's label.
+        metric: What is measured.
+        key: Where it stands in a result.
+    """
+
+    name: str
+    title: str
+    label: str
+    lines: dict[str, tuple[Point, ...]]
+    metric: str = "error"
+    key: str = "score"
+
+    def read(self, trial: Trial) -> float:
+        """Return what is measured."""
+        return trial.result[self.key]
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials behind it."""
+        return [trial for points in self.lines.values() for point in points for trial in point.place.trials]
+
+    @property
+    def varies(self) -> bool:
+        """Whether it has results at two values at least."""
+        return len({point.x for points in self.lines.values() for point in points if point.place.trials}) > 1
+
+
+def imperfection_panels(results: Results) -> list[Panel]:
+    """Return error over the number of noisy, redundant and missing coordinates."""
+
+    def dial(kind: str) -> Dial:
+        option = IMPERFECT[kind][0]
+        others = [name for name, _ in IMPERFECT.values() if name != option]
+
+        def level(item: Item) -> float | None:
+            # Dropping none of eight projections is an imperfection too: the true coordinates are gone.
+            untouched = all(item.dataset_option(name) in (None, *((0,) * (name != DROPPED))) for name in others)
+            return _float(item.dataset_option(option)) if untouched else None
+
+        return level
+
+    named = [(kind, kind.capitalize(), label, dial(kind)) for kind, (_, label) in IMPERFECT.items()]
+    return [_panel(results, name, title, label, level) for name, title, label, level in named]
+
+
+def sensitivity_panels(results: Results) -> list[Panel]:
+    """Return error over each of the four options, the others being as usual."""
+    dials = _alone(results, {name: partial(_number, name=name) for name in SENSITIVE})
+    return [
+        _panel(results, name.replace("_", "-"), label.capitalize(), label, dials[name])
+        for name, label in SENSITIVE.items()
+    ]
+
+
+def convergence_panels(results: Results) -> list[Panel]:
+    """Return error over the number of training domains, and over the number of epochs."""
+    dials = _alone(results, {"domains": _domains, "epochs": lambda item: _float(item.option("epochs"))})
+    return [
+        _panel(results, "domains", "Over training domains", "training domains N", dials["domains"]),
+        _panel(results, "epochs", "Over epochs", "epochs", dials["epochs"]),
+    ]
+
+
+def scaling_panels(results: Results) -> list[Panel]:
+    """Return seconds of training over the number of domains, and over the number of parameters."""
+    dials = _alone(results, {"domains": _domains, "parameters": _parameters})
+    labels = {"domains": "training domains N", "parameters": "parameters D of a head"}
+    return [
+        _panel(results, name, f"Over {name}", labels[name], dials[name], "seconds", "train_seconds") for name in dials
+    ]
+
+
+def sweep_table(panel: Panel, results: Results, title: str) -> Table:
+    """Return the numbers of a panel: a row for each line, a column for each value."""
+    notes = Notes()
+    xs = sorted({point.x for points in panel.lines.values() for point in points})
+    found = {(label, p.x): p for label, points in panel.lines.items() for p in points}
+    means = [cell.value for point in found.values() if (cell := point.cell(panel.read)) and cell.value is not None]
+    rows = []
+    for label in panel.lines:
+        cells = []
+        for x in xs:
+            point = found.get((label, x), Point(x, Place()))
+            cell = point.cell(panel.read)
+            cells.append(sized(cell, means, panel.metric) if cell else empty(point.place, notes))
+        rows.append(Row(label, tuple(cells)))
+    better = "low" if len(rows) > 1 else ""
+    columns = tuple(Column(f"{x:g}", "", better) for x in xs)
+    measured = {"seconds": "Seconds of training"}.get(panel.metric, unit(panel.metric).capitalize())
+    return Table(
+        name=f"{results.suite}-{panel.name}",
+        title=title,
+        head=panel.label[0].upper() + panel.label[1:],
+        columns=columns,
+        rows=marked(rows, columns),
+        notes=notes.texts,
+        about=f"{measured}, over {panel.label}: mean ± standard deviation over seeds.",
+        command=results.command(results.suite),
+    )
+
+
+def _panel(
+    results: Results, name: str, title: str, label: str, dial: Dial, metric: str = "", key: str = "score"
+) -> Panel:
+    """Collect the points of a panel: items with a value on the dial, by the label of their method."""
+    found: dict[str, dict[float, list[Item]]] = defaultdict(lambda: defaultdict(list))
+    ordered = sorted(results.items, key=lambda item: item.position)
+    items = [(item, x) for item in ordered if (x := dial(item)) is not None]
+    labels = _labels([item for item, _ in items])
+    for (item, x), line in zip(items, labels, strict=True):
+        found[line][float(x)].append(item)
+    lines = {line: tuple(Point(x, place(_once(found[line][x]))) for x in sorted(found[line])) for line in found}
+    measured = metric or next((trial.result["metric"] for trial in results.trials), "error")
+    return Panel(name, title, label, lines, measured, key)
+
+
+def _once(items: Sequence[Item]) -> list[Item]:
+    """Return one item for each repetition, a finished one where there is one: parts of a suite may ask for the same."""
+    found: dict[Any, Item] = {}
+    for item in sorted(items, key=lambda item: not isinstance(item, Trial)):
+        found.setdefault(item.repetition, item)
+    return list(found.values())
+
+
+def _labels(items: Sequence[Item]) -> list[str]:
+    """Return the line of every item: the label without the value that is varied, where labels carry it.
+
+    Suites may call a trial "NeuralLio, k = 7" or keep one label for the whole line. Trials of one method whose fixed
+    options agree belong to one line, which goes by the shortest label among them up to what they all begin with.
+    """
+    varied = _varied(items)
+    keys = []
+    for item in items:
+        fixed = {k: v for k, v in (method_setting(item) | dataset_setting(item)).items() if k not in varied}
+        keys.append((item.method, json.dumps(fixed, sort_keys=True)))
+    names: dict[Any, set[str]] = defaultdict(set)
+    for item, key in zip(items, keys, strict=True):
+        names[key].add(item.row)
+    titles = {key: next(iter(found)) if len(found) == 1 else _common(found, key[0]) for key, found in names.items()}
+    twice = {title for title, count in Counter(titles.values()).items() if count > 1}
+    # Two lines that would go by one name keep the names of their items.
+    return [item.row if titles[key] in twice else titles[key] for item, key in zip(items, keys, strict=True)]
+
+
+def _varied(items: Sequence[Item]) -> set[str]:
+    """Return the options that take several values among items of one label, or one value each among several labels."""
+    dials = {"noise_coordinates", "redundant_coordinates", "dropped_coordinates", "num_train", "epochs", "num_test"}
+    dials |= set(SENSITIVE)
+    present = {name for item in items for name in (*item.spec["options"], *item.spec["dataset_options"])}
+    return dials & present
+
+
+def _common(labels: set[str], method: str) -> str:
+    """Return what several labels begin with, or the method's name.
+
+    >>> _common({"Ours, 50 epochs", "Ours, 100 epochs"}, "neurallio"), _common({"k = 3", "m = 5"}, "neurallio")
+    ('Ours', 'NeuralLio')
+    """
+    shortest = min(labels, key=len)
+    length = next((i for i, c in enumerate(shortest) if any(label[i] != c for label in labels)), len(shortest))
+    name = METHODS[method].title if method in METHODS else method
+    if all(label.startswith(name) for label in labels):
+        return name
+    return shortest[:length].rstrip(" ,:=(0123456789").strip() or name
+
+
+def _number(item: Item, name: str) -> float | None:
+    """Return an option as a number; where it is left open, the one that training came to."""
+    value = item.option(name)
+    if value is None and isinstance(item, Trial):
+        value = item.result.get("options", {}).get(name)
+        if value is None and name == "num_generators":  # one per coordinate
+            value = len(item.result.get("relevance") or {}) or None
+    return _float(value)
+
+
+def _domains(item: Item) -> float | None:
+    return _float(item.dataset_option("num_train"))
+
+
+def _parameters(item: Item) -> float | None:
+    """Return the number of a head's parameters, which only a finished trial knows."""
+    return _float(item.result.get("theta_dim")) if isinstance(item, Trial) else None
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _alone(results: Results, dials: Mapping[str, Dial]) -> dict[str, Dial]:
+    """Return dials that read only those items in which all other dials stand where most trials of the method have them.
+
+    A dial that cannot be read off an item stands nowhere, and nothing speaks against the item.
+    """
+    usual: dict[tuple[str, str], Any] = {}
+    for method in {item.method for item in results.items}:
+        for name, dial in dials.items():
+            values = [x for item in results.items if item.method == method and (x := dial(item)) is not None]
+            usual[method, name] = Counter(values).most_common(1)[0][0] if values else None
+
+    def alone(item: Item, name: str) -> float | None:
+        others = (other for other in dials if other != name)
+        same = all(dials[other](item) in (None, usual[item.method, other]) for other in others)
+        return dials[name](item) if same else None
+
+    return {name: partial(alone, name=name) for name in dials}

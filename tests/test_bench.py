@@ -1,0 +1,318 @@
+"""Suites of trials: what a trial's key stands for, what a store survives, and what a person may get wrong."""
+
+import io
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benched import SUITE, Here, bench, results, written
+from thetafield.bench.attempt import Outcome, Task, attempt
+from thetafield.bench.engine import Conditions, Event
+from thetafield.bench.plan import Plan, matching, once
+from thetafield.bench.spec import TrialSpec
+from thetafield.bench.store import Store
+from thetafield.bench.suite import load_suite, suite_names
+from thetafield.errors import OptionError, ThetafieldError
+from thetafield.files import write_json
+from thetafield.options import parse_assignments
+from thetafield.report.suite_progress import standing_table, suite_display
+
+
+def one_sentence(error):
+    assert isinstance(error, ThetafieldError)
+    assert "\n" not in str(error) and str(error).endswith(".")
+
+
+def test_a_key_stands_for_all_that_determines_the_result():
+    spec = TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100}, dataset_options={"num_train": 20})
+    assert spec.key == "6d72c5e3878b3443", "keys must not change: stored results would be lost"
+    same = {
+        "options": {"steps": "100"},
+        "dataset_options": {"num_train": 20.0, "num_test": 150},
+    }
+    assert TrialSpec.of("two-moons", "erm", seed=0, **same).key == spec.key
+    assert replace(spec, group="x", dataset_label="y", method_label="z", keep=True).key == spec.key
+    others = [
+        replace(spec, seed=1),
+        replace(spec, tune=3),
+        replace(spec, tune=3, tune_folds=2),
+        replace(spec, method="erm-d"),
+        replace(spec, dataset="mnist"),
+        # Given is not the same as default: what is given is not left to the data.
+        TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100, "lr": 1e-3}, dataset_options={"num_train": 20}),
+        TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100}, dataset_options={"num_train": 21}),
+    ]
+    assert len({spec.key, *(other.key for other in others)}) == 8
+
+
+def test_the_command_of_a_trial_is_the_trial():
+    spec = TrialSpec.of(
+        "two-moons",
+        "neurallio",
+        seed=4,
+        options={"widths": [64, 32], "gate": False, "reach": None, "lr": 3e-4},
+        dataset_options={"noise_coordinates": 2},
+        tune=3,
+        tune_folds=2,
+    )
+    assert spec.command == (
+        "thetafield train two-moons neurallio --seed 4 --data-set noise_coordinates=2 --set widths=64,32 "
+        "--set gate=false --set reach=none --set lr=0.0003 --tune 3 --tune-folds 2"
+    )
+    words = spec.command.split()
+    typed = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    again = TrialSpec.of("two-moons", "neurallio", seed=4, options=parse_assignments(typed))
+    assert again.options == spec.options
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_shipped_suites_expand(name):
+    """Names and options are checked as a suite is read."""
+    suite = load_suite(name)
+    assert suite.title and suite.about.endswith(".")
+    assert all(spec.group and spec.dataset_label and spec.method_label for spec in suite.trials)
+    trials = once(suite.trials)
+    # What has the same labels is the same but for its seed and split, or a table would mix the two.
+    cells = {(s.group, s.dataset_label, s.method_label, s.seed, s.dataset_options.get("split")) for s in suite.trials}
+    assert len(cells) == len({(s.group, s.key) for s in suite.trials}) == len(suite.trials)
+    assert len({spec.key for spec in trials}) == len(trials)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("erm-d", "ermd", "grid 1: There is no method 'ermd'; did you mean 'erm-d'?"),
+        ("two-moons-time", "two-moon-time", "did you mean 'two-moons-time'?"),
+        ("rounds", "round", "trees has no option 'round'; did you mean 'rounds'?"),
+        ("num_train = 6", "num_train = 0", "expects at least 1, but got 0"),
+        ("seeds = 2", "seed = 2", "unknown key 'seed'; did you mean 'seeds'?"),
+        ("seeds = 2", "", "grid 1 has no seeds"),
+        ("seeds = 2", "seeds = 0", "a count such as 5, or a list"),
+        ("seeds = 2", "seeds = [0, true]", "but got True"),
+        ("seeds = 2", "seeds = 2\ntune = -1", "'tune' expects a whole number from 0 on, but got -1"),
+        ("seeds = 2", "seeds = 2\nkeep = 1", "'keep' expects true or false"),
+        ("label =", "labels =", "unknown key 'labels'; did you mean 'label'?"),
+        ("title", "titel", "unknown key 'titel'; did you mean 'title'?"),
+        ("[[grid]]", "[[grid", "is not TOML"),
+        ("[[grid]]", "[[grids]]", "did you mean 'grid'?"),
+    ],
+)
+def test_a_wrong_suite_is_refused(old, new, sentence, tmp_path):
+    with pytest.raises(OptionError) as caught:
+        written(tmp_path, SUITE.replace(old, new))
+    one_sentence(caught.value)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "count"),
+    [
+        (["erm"], 2),
+        (["erm*"], 4),
+        (["trees", "erm"], 4),
+        (["trees", "seed=1"], 1),
+        (["seed=0", "seed=1"], 6),
+        (["dataset=moons", "method=erm-d"], 2),
+        (["dataset=two-moons-time"], 6),
+        (["erm steps=40 samples=4"], 2),
+        (["group=tiny"], 6),
+    ],
+)
+def test_patterns_choose_trials(patterns, count, tmp_path):
+    assert len(matching(written(tmp_path).trials, patterns)) == count
+
+
+@pytest.mark.parametrize("pattern", ["eurosat", "method=tree", "seeds=0", "seed=7"])
+def test_a_pattern_that_matches_nothing_is_refused(pattern, tmp_path):
+    with pytest.raises(OptionError) as caught:
+        matching(written(tmp_path).trials, [pattern])
+    one_sentence(caught.value)
+
+
+def test_only_what_is_missing_runs(tmp_path):
+    suite = written(tmp_path)
+    # The same trials once more, and one more of them with its field kept.
+    twice = replace(suite, trials=(*suite.trials, *(replace(s, group="again", keep=s.seed == 0) for s in suite.trials)))
+    trials = once(twice.trials)
+    assert len(trials) == 6
+    plan, workers = bench(twice, tmp_path / "s", trials=trials, limit=2)
+    assert plan.counts() == {"trials": 6, "done": 2, "missing": 4, "failed": 0, "needs": 0, "data": 0}
+    before = results(tmp_path / "s")
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "s/results").iterdir()}
+    plan, more = bench(twice, tmp_path / "s", trials=trials)
+    assert plan.counts()["done"] == 6 and len(more.ran) == 4 and not set(more.ran) & set(workers.ran)
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
+    assert before.items() <= results(tmp_path / "s").items()
+    assert not bench(twice, tmp_path / "s", trials=trials)[1].ran
+    spec = next(spec for spec in trials if spec.method == "erm" and spec.seed == 0)
+    stored = json.loads((tmp_path / f"s/results/{spec.key}.json").read_text())
+    assert stored["spec"] == spec.record and stored["labels"]["dataset_label"] == "moons"
+    assert stored["command"] == spec.command and stored["suite"] == "tiny" and stored["finished"].endswith("+00:00")
+    assert stored["options"]["steps"] == 40 and stored["versions"]
+    listed = json.loads((tmp_path / "s/suites/tiny.json").read_text())["trials"]
+    assert len(listed) == 12 and {entry["key"] for entry in listed} == {s.key for s in trials}
+    # Trees have no field.
+    kept = {s.key for s in trials if s.keep and s.method != "trees"}
+    assert {path.name for path in (tmp_path / "s/fields").iterdir()} == kept
+    assert not list((tmp_path / "s/work").iterdir())
+
+
+def test_a_failing_trial_is_recorded_and_stops_no_other(tmp_path):
+    suite = written(tmp_path, SUITE.replace("steps = 40", "lr = 1e200, steps = 40", 1))
+    plan, _ = bench(suite, tmp_path / "s")
+    assert plan.counts()["failed"] == 2 and plan.counts()["done"] == 4
+    failed = [spec for spec in plan.trials if plan.state(spec) == "failed"]
+    assert {spec.method for spec in failed} == {"erm"}
+    record = json.loads((tmp_path / f"s/failures/{failed[0].key}.json").read_text())
+    assert "diverged" in record["sentence"] and "Traceback" in record["traceback"] and record["attempts"] == 1
+    assert record["kind"] == "error" and record["spec"] == failed[0].record
+    assert not bench(suite, tmp_path / "s")[1].ran
+    plan, workers = bench(suite, tmp_path / "s", retry=True)
+    assert sorted(workers.ran) == sorted(spec.key for spec in failed)
+    assert json.loads((tmp_path / f"s/failures/{failed[0].key}.json").read_text())["attempts"] == 2
+
+
+def test_needs_are_recorded_once_and_absent_data_are_looked_for_again(tmp_path, monkeypatch):
+    text = SUITE.replace("two-moons-time", "two-moons").replace("erm-d", "tknets").replace("seeds = 2", "seeds = 1")
+    suite = written(tmp_path, text)
+    plan, _ = bench(suite, tmp_path / "s")
+    assert plan.counts() | {"trials": 0} == {"trials": 0, "done": 2, "missing": 0, "failed": 0, "needs": 1, "data": 0}
+    (path,) = (tmp_path / "s/absent").iterdir()
+    record = json.loads(path.read_text())
+    assert record["kind"] == "needs" and "TKNets needs one ordered descriptor" in record["reason"]
+    assert not bench(suite, tmp_path / "s")[1].ran
+
+
+def test_data_that_disappear_midway_are_recorded_and_the_others_go_on(tmp_path, monkeypatch):
+    shared = os.environ.get("THETAFIELD_DATA")
+    source = Path(shared or "/nowhere") / "elec2"
+    if not source.is_dir():
+        pytest.skip("elec2 is not here")
+    root, hidden = tmp_path / "data", tmp_path / "hidden"
+    root.mkdir()
+    (root / "elec2").symlink_to(source)
+    monkeypatch.setenv("THETAFIELD_DATA", str(root))
+    monkeypatch.setenv("THETAFIELD_CACHE", str(tmp_path / "cache"))
+    text = (
+        SUITE.replace("seeds = 2", "seeds = 1")
+        + """
+[[grid]]
+datasets = ["elec2"]
+methods = [{ name = "erm", options = { steps = 20, samples = 4 } }]
+seeds = 2
+"""
+    )
+    suite = written(tmp_path, text)
+
+    class Vanishing(Here):
+        def attempt(self, task):
+            outcome = attempt(task)
+            if task.spec.dataset == "elec2" and (root / "elec2").exists():
+                (root / "elec2").rename(hidden)
+            return outcome
+
+    plan, _ = bench(suite, tmp_path / "s", Vanishing())
+    assert plan.counts()["done"] == 4 and plan.counts()["data"] == 1
+    (path,) = (tmp_path / "s/absent").iterdir()
+    assert "elec2 needs" in json.loads(path.read_text())["reason"]
+    hidden.rename(root / "elec2")
+    plan, workers = bench(suite, tmp_path / "s")
+    assert plan.counts()["done"] == 5 and len(workers.ran) == 1 and not list((tmp_path / "s/absent").iterdir())
+
+
+def test_a_worker_that_dies_costs_an_attempt(tmp_path):
+    suite = written(tmp_path)
+    unlucky = suite.trials[1]
+
+    class Dying(Here):
+        def attempt(self, task):
+            lost = task.spec.key == unlucky.key and self.ran.count(unlucky.key) <= self.deaths
+            return Outcome.failed("died", "Gone.") if lost else attempt(task)
+
+    once_only = Dying()
+    once_only.deaths = 1
+    plan, _ = bench(suite, tmp_path / "a", once_only)
+    assert plan.counts()["done"] == 6 and len(once_only.ran) == 7
+    always = Dying()
+    always.deaths = 99
+    plan, _ = bench(suite, tmp_path / "b", always)
+    assert plan.state(unlucky) == "failed" and plan.counts()["done"] == 5
+    assert Store(tmp_path / "b").failure(unlucky.key)["attempts"] == Here.attempts
+
+
+def test_time_limit(tmp_path):
+    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 100000", 1).replace("seeds = 2", "seeds = 1"))
+    plan, _ = bench(suite, tmp_path / "s", conditions=Conditions(timeout=6.0, checkpoint_every=0.0))
+    assert plan.counts()["failed"] == 1 and plan.counts()["done"] == 2
+    (path,) = (tmp_path / "s/failures").iterdir()
+    assert "took longer than 6 s" in json.loads(path.read_text())["sentence"]
+    # What it came to is kept, and the next attempt goes on from there.
+    assert list((tmp_path / "s/work" / path.stem).rglob("checkpoint.safetensors"))
+
+
+def test_work_that_does_not_fit_is_thrown_away(tmp_path):
+    spec = written(tmp_path).trials[0]
+    Store(tmp_path / "s")
+    work = tmp_path / "s/work" / spec.key
+    write_json(tmp_path / "s/store.json", {"format": 1})
+    for number, name in enumerate(("old", "older")):
+        (work / name).mkdir(parents=True)
+        (work / name / "checkpoint.safetensors").write_bytes(b"torn")
+        (work / name / ".checkpoint.safetensors.partial").write_bytes(b"torn")
+        os.utime(work / name, (1000 - number, 1000 - number))
+    outcome = attempt(Task(spec, work, device="cpu"))
+    assert outcome.kind == "result", outcome.content
+    (own,) = work.iterdir()
+    assert own.name not in ("old", "older") and (own / "result.json").exists()
+    # A finished trial that nobody stored is not trained again.
+    again = attempt(Task(spec, work, device="cpu"))
+    assert again.content == outcome.content and again.history == outcome.history
+
+
+def test_a_machine_without_the_store_sends_everything_back(tmp_path):
+    spec = replace(written(tmp_path).trials[0], keep=True)
+    outcome = attempt(Task(spec, tmp_path / "elsewhere/work" / spec.key, device="cpu"))
+    assert outcome.kind == "result" and not (tmp_path / "elsewhere").exists()
+    assert isinstance(outcome.saved, dict) and "field.json" in " ".join(outcome.saved)
+    store = Store(tmp_path / "s")
+    with store.locked():
+        assert store.add(spec, "tiny", outcome, 1)
+        assert not store.add(spec, "tiny", outcome, 1), "a stored result is left"
+    assert sorted(path.name for path in (tmp_path / "s/fields" / spec.key).iterdir()) == sorted(outcome.saved)
+
+
+def test_progress_is_a_table_for_a_person_and_lines_for_a_file(tmp_path):
+    suite = written(tmp_path)
+    plan = Plan(once(suite.trials), {})
+    result = Outcome("result", {"metric": "error", "score": 12.345, "train_seconds": 1.0})
+    events = [
+        Event("started", plan.trials[0]),
+        Event("done", plan.trials[0], result),
+        Event("started", plan.trials[1]),
+        Event("again", plan.trials[1], Outcome.failed("died", "It was killed.")),
+        Event("started", plan.trials[1]),
+        Event("failed", plan.trials[1], Outcome.failed("error", "It diverged.")),
+        Event("started", plan.trials[2]),
+    ]
+    said = {}
+    for terminal in (False, True):
+        console = Console(file=io.StringIO(), force_terminal=terminal, width=100, height=20)
+        with suite_display(plan, list(plan.trials), console) as watch:
+            for event in events:
+                watch(event)
+        said[terminal] = console.file.getvalue()
+    assert said[False].splitlines() == [
+        "1/6 moons, erm steps=40 samples=4, seed 0: error 12.35 % in 1.0 s",
+        "1/6 moons, erm-d steps=40 samples=4, seed 0: will run again: It was killed.",
+        "2/6 moons, erm-d steps=40 samples=4, seed 0: failed: It diverged.",
+    ]
+    assert "1/2" in said[True] and "0/2 ✗1" in re.sub(r"\x1b\[[0-9;]*m", "", said[True])
+    assert "2 of 6, 1 running, 1 failed, about 0:00:" in said[True]
+    narrow = Console(file=io.StringIO(), width=30)
+    narrow.print(standing_table({spec.key: "missing" for spec in plan.trials}, plan.trials, 30, rows=2))
+    assert narrow.file.getvalue().count("0/2") == 2

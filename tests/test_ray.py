@@ -1,0 +1,46 @@
+"""Trials on a Ray cluster: a machine that dies loses nothing, and one that is not there is said to be."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import thetafield.bench.cluster as clusters
+from benched import SUITE, bench, results, written
+from thetafield.bench.cluster import RayWorkers
+from thetafield.errors import NeedError, OptionError
+
+SCRIPT = Path(__file__).with_name("clustered.py")
+with_ray = pytest.mark.skipif(clusters.find_spec("ray") is None, reason="Ray is not installed")
+
+
+@with_ray
+def test_a_machine_that_dies_loses_nothing(tmp_path):
+    """Two machines, one of which is killed in the middle of a trial: the store ends complete, as a serial one does."""
+    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 2000"))
+    done = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True)
+    said = (tmp_path / "stderr").read_text()
+    assert done.returncode == 0, done.stderr + said
+    content = json.loads((tmp_path / "stdout").read_text())
+    assert content["done"] == content["trials"] == content["ran"] == 6
+    assert said.count("will run again") == 1, said
+    bench(suite, tmp_path / "serial")
+    assert results(tmp_path / "s") == results(tmp_path / "serial")
+    assert not list((tmp_path / "s/work").iterdir())
+
+
+@with_ray
+def test_an_address_where_nobody_answers_is_refused_soon(monkeypatch):
+    monkeypatch.setattr(clusters, "ANSWER", 4.0)
+    with pytest.raises(OptionError, match=r"No Ray cluster answers at 127\.0\.0\.1:9 within 4 s: "):
+        RayWorkers("127.0.0.1:9", "cpu")
+    with pytest.raises(OptionError, match=r"Ray at nonsense refuses: .*Invalid address format: nonsense\.$"):
+        RayWorkers("nonsense", "cpu")
+
+
+def test_ray_that_is_not_installed_is_asked_for(monkeypatch):
+    monkeypatch.setattr(clusters, "find_spec", lambda name: None)
+    with pytest.raises(NeedError, match=r"pip install 'thetafield\[ray\]'"):
+        RayWorkers("local", "cpu")
