@@ -75,7 +75,7 @@ class NeuralLio(NeuralLioPaper):
     projected = True
     origin: Tensor
     choices = {
-        "base_steps": (300,),
+        "base_steps": (300, 3000),
         "base": ("reading", "none"),
         "freeze": (True,),
         "metric": (False,),
@@ -94,7 +94,7 @@ class NeuralLio(NeuralLioPaper):
         samples: Natural = 250,
         neighbours: Count | None = None,
         base: Literal["pooled", "reading", "none"] = "pooled",
-        base_steps: Count = 2000,
+        base_steps: Count = 1000,
         freeze: bool = False,
         metric: bool = True,
         tune_steps: Count = 300,
