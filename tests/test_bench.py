@@ -156,8 +156,7 @@ def test_only_what_is_missing_runs(tmp_path):
     assert stored["options"]["steps"] == 40 and stored["versions"]
     listed = json.loads((tmp_path / "s/suites/tiny.json").read_text())["trials"]
     assert len(listed) == 12 and {entry["key"] for entry in listed} == {s.key for s in trials}
-    # Trees have no field.
-    kept = {s.key for s in trials if s.keep and s.method != "trees"}
+    kept = {s.key for s in trials if s.keep}
     assert {path.name for path in (tmp_path / "s/fields").iterdir()} == kept
     assert not list((tmp_path / "s/work").iterdir())
 

@@ -5,13 +5,16 @@ import pytest
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from thetafield import FieldClassifier, FieldRegressor
+from thetafield import DomainSet, FieldClassifier, FieldRegressor, load_field
 from thetafield.bench import run_trial
 from thetafield.datasets import DATASETS
 from thetafield.errors import NeedError
+from thetafield.fields.storage import load_model
+from thetafield.methods.trees import planted
 from thetafield.testing.methods import make_learner, toy_problem
 
 SMALL = {"rounds": 20, "min_samples": 5}
+ROLES = {"target": "y", "descriptors": ["u", "v"]}
 
 
 def table(seed=0):
@@ -61,10 +64,40 @@ def test_a_regressor_of_trees(loss):
 def test_trees_have_no_theta_and_say_so(tmp_path):
     X, signal, z = table()
     est = FieldClassifier("trees", options=SMALL).fit(X, signal > 0, z=z)
-    for ask in (lambda: est.model_at(z[0]), lambda: est.field_(z), lambda: est.save(tmp_path / "field")):
+    est.save(tmp_path / "field")
+    for ask in (lambda: est.model_at(z[0]), lambda: est.field_(z), lambda: load_model(tmp_path / "field")):
         with pytest.raises(NeedError, match=r"trees has no .*θ"):
             ask()
-    assert not (tmp_path / "field").exists()
+
+
+@pytest.mark.parametrize("method", ["trees", "trees-x"])
+def test_trees_are_saved_as_plain_arrays_and_answer_the_same(method, tmp_path):
+    X, signal, z = table()
+    X[::7, 1] = np.nan
+    kinds = (FieldClassifier, np.digitize(signal, [-0.5, 0.5])), (FieldRegressor, signal), (FieldClassifier, signal > 0)
+    for number, (kind, y) in enumerate(kinds):
+        domains = DomainSet.from_frame({"a": X[:, 0], "b": X[:, 1], "y": y, "u": z[:, 0], "v": z[:, 1]}, **ROLES)
+        est = kind(method, options=SMALL, random_state=0).fit(domains)
+        est.save(tmp_path / str(number))
+        loaded = load_field(tmp_path / str(number))
+        rows = {"a": X[:, 0], "b": X[:, 1], "u": z[:, 0], "v": z[:, 1]}
+        np.testing.assert_array_equal(loaded.predict(rows), est.predict(rows))
+        np.testing.assert_array_equal(loaded.trust(z), est.trust(z))
+        content = (tmp_path / str(number) / "field.json").read_text()
+        assert "forest" in content and "sklearn" not in content
+
+
+def test_missing_values_and_leaves_at_the_root_go_where_scikit_learn_sends_them():
+    stream = np.random.default_rng(0)
+    X = stream.normal(size=(500, 4)).astype(np.float32)
+    X[stream.uniform(size=X.shape) < 0.2] = np.nan
+    for y in (stream.integers(0, 3, 500), np.zeros(500, int), X[:, 0] > 0):
+        booster = HistGradientBoostingClassifier(max_iter=12).fit(X, y)
+        got = planted([booster], 3, False)(torch.from_numpy(X), torch.zeros(500, 0)).exp()[
+            :, booster.classes_.astype(int)
+        ]
+        expected = booster.predict_proba(X) if len(booster.classes_) > 1 else np.ones((500, 1))
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-11)
 
 
 def test_trees_on_x_ignore_the_descriptor():
@@ -99,6 +132,6 @@ def test_a_trial_of_trees(tmp_path):
     )
     assert result["laws"] is None and result["relevance"] == {} and 0 < result["score"] < 60
     assert len(result["per_domain"]) == 3 + 441
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.json", "result.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["field", "history.json", "result.json"]
     data = DATASETS["two-moons"](0, **options)
     assert result["groups"]["random"]["domains"] == len(data.test["random"])

@@ -56,7 +56,7 @@ def run_trial(
 
     `out` receives every draw of tuning (`tuning.json`), every candidate of what a method lets its training domains
     choose (`choice.json`) and the checkpoint while training, then the saved field
-    (`field/`, unless the method has no θ), the losses (`history.json`) and, last, `result.json`: where that file
+    (`field/`), the losses (`history.json`) and, last, `result.json`: where that file
     exists, the trial is complete. Of several ranks, which all call this, the first one writes all that and scores the
     field; the others return nothing, {}, once the field is trained.
 
@@ -173,8 +173,7 @@ def run_trial(
     if choice is not None and isinstance(trained.model, FieldModel):
         calibrate(trained.model, choice.observed, data.train)
     # Before the scores: a model that has no answer somewhere is worth looking at.
-    if isinstance(trained.model, FieldModel):
-        save_model(trained.model, out / "field")
+    save_model(trained.model, out / "field")
     write_json(out / "history.json", trained.history)
     result = settings | {"options": _plain(full)} | _scored(trained, data, seed)
     result |= {

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from thetafield.estimators.classifier import FieldClassifier
 from thetafield.estimators.regressor import FieldRegressor
-from thetafield.fields.model import FieldModel
-from thetafield.fields.storage import load_model
+from thetafield.fields.storage import read_model
 from thetafield.training.train import pick_device
 
 
@@ -19,7 +18,7 @@ def load_field(path: str | Path, device: str = "auto") -> FieldClassifier | Fiel
     Raises:
         FormatError: The folder is damaged, altered, or of a newer format.
     """
-    model: FieldModel = load_model(Path(path)).to(pick_device(device))
+    model = read_model(Path(path)).to(pick_device(device))
     recipe = model.recipe
     estimator: FieldClassifier | FieldRegressor
     if model.classes is not None:

@@ -29,6 +29,8 @@ from thetafield.fields import (  # noqa: F401  (a stored kind is found by name)
 )
 from thetafield.fields.base import FIELDS
 from thetafield.fields.conformal import Conformal
+from thetafield.fields.direct import DirectModel
+from thetafield.fields.forest import Forest
 from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine, Recipe
 from thetafield.files import write_folder
@@ -45,10 +47,7 @@ def save_model(model: Model, path: Path) -> None:
 
     Raises:
         FormatError: The path holds something else than a saved field, which is never replaced.
-        NeedError: The model has no field.
     """
-    if not isinstance(model, FieldModel):
-        raise NeedError(f"{model.recipe.method} has no parameters θ(z), so there is no field to save.")
     path = Path(path)
     empty = path.is_dir() and not any(path.iterdir())
     if path.exists() and not empty and not (path / DESCRIPTION).is_file():
@@ -58,7 +57,7 @@ def save_model(model: Model, path: Path) -> None:
         "format": FORMAT,
         "thetafield": __version__,
         "recipe": asdict(model.recipe),
-        "field": {"kind": model.field.kind, "config": model.field.config},
+        "field": _named(model),
         "classes": _labels_to_json(model.classes),
         "trust": {name: value for name, value in asdict(model.trust).items() if name != "anchors"},
         "encoder": None if model.encoder is None else model.encoder.to_json(),
@@ -75,7 +74,20 @@ def save_model(model: Model, path: Path) -> None:
 
 
 def load_model(path: Path) -> FieldModel:
-    """Read a folder written by :func:`save_model`.
+    """Read a folder written by :func:`save_model` that holds parameters θ(z).
+
+    Raises:
+        FormatError: The folder is missing a file, damaged, altered, or of a newer format.
+        NeedError: The model in it has none.
+    """
+    model = read_model(path)
+    if not isinstance(model, FieldModel):
+        raise NeedError(f"{model.recipe.method} has no parameters θ(z): it answers for (x, z) as such; use load_field.")
+    return model
+
+
+def read_model(path: Path) -> Model:
+    """Read a folder written by :func:`save_model`, whether there is a θ(z) in it or not.
 
     Raises:
         FormatError: The folder is missing a file, damaged, altered, or of a newer format.
@@ -106,40 +118,59 @@ def load_model(path: Path) -> FieldModel:
         ) from error
 
 
-def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> FieldModel:
+def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     recipe = Recipe(**_as_tuples(description["recipe"]))
-    predictor = PREDICTORS[recipe.predictor](recipe.input_shape, recipe.num_outputs, **recipe.predictor_options)
-    if recipe.lift is not None:
-        predictor = lifted(predictor, recipe.lift)
-    field = FIELDS[description["field"]["kind"]](**_as_tuples(description["field"]["config"]))
+    kind, config = description["field"]["kind"], _as_tuples(description["field"]["config"])
 
     def part(name: str) -> dict[str, Tensor]:
         return {key.partition("/")[2]: value for key, value in tensors.items() if key.startswith(f"{name}/")}
 
+    affines = {name: Affine(**part(name)) if used else None for name, used in description["standardised"].items()}
+    parts = {
+        "recipe": recipe,
+        "scaler": DescriptorScaler(**part("scaler")),
+        "trust": _trust(part("trust")["anchors"], description["trust"]),
+        "classes": _labels_from_json(description["classes"]),
+        "inputs": affines["inputs"],
+        "outputs": affines["outputs"],
+        "encoder": None if description.get("encoder") is None else TableEncoder.from_json(description["encoder"]),
+    }
+    if kind == Forest.kind:
+        return DirectModel(answers=Forest(part("answers"), **config), **parts)
+    predictor = PREDICTORS[recipe.predictor](recipe.input_shape, recipe.num_outputs, **recipe.predictor_options)
+    if recipe.lift is not None:
+        predictor = lifted(predictor, recipe.lift)
+    field = FIELDS[kind](**config)
     predictor.load_state_dict(part("predictor"))
     field.load_state_dict(part("field"))
-    affines = {name: Affine(**part(name)) if used else None for name, used in description["standardised"].items()}
-    return FieldModel(
-        recipe=recipe,
-        predictor=predictor.eval(),
-        field=field.eval(),
-        scaler=DescriptorScaler(**part("scaler")),
-        trust=_trust(part("trust")["anchors"], description["trust"]),
-        conformal=Conformal(**part("conformal")) if part("conformal") else None,
-        classes=_labels_from_json(description["classes"]),
-        inputs=affines["inputs"],
-        outputs=affines["outputs"],
-        encoder=None if description.get("encoder") is None else TableEncoder.from_json(description["encoder"]),
-    )
+    conformal = Conformal(**part("conformal")) if part("conformal") else None
+    return FieldModel(predictor=predictor.eval(), field=field.eval(), conformal=conformal, **parts)
 
 
-def _tensors(model: FieldModel) -> dict[str, Tensor]:
-    groups: dict[str, dict[str, Tensor]] = {
-        "predictor": model.predictor.state_dict(),
-        "field": model.field.state_dict(),
+def _named(model: Model) -> dict[str, Any]:
+    """Return what a model is built from again."""
+    if isinstance(model, FieldModel):
+        return {"kind": model.field.kind, "config": model.field.config}
+    assert isinstance(model, DirectModel) and isinstance(model.answers, Forest)
+    return {"kind": Forest.kind, "config": model.answers.config}
+
+
+def _learned(model: Model) -> dict[str, dict[str, Tensor]]:
+    """Return what was learned."""
+    if isinstance(model, FieldModel):
+        return {
+            "predictor": model.predictor.state_dict(),
+            "field": model.field.state_dict(),
+            "conformal": {} if model.conformal is None else {"levels": model.conformal.levels},
+        }
+    assert isinstance(model, DirectModel) and isinstance(model.answers, Forest)
+    return {"answers": model.answers.arrays}
+
+
+def _tensors(model: Model) -> dict[str, Tensor]:
+    groups: dict[str, dict[str, Tensor]] = _learned(model) | {
         "scaler": {"low": model.scaler.low, "high": model.scaler.high},
         "trust": {"anchors": model.trust.anchors},
-        "conformal": {} if model.conformal is None else {"levels": model.conformal.levels},
         "inputs": {} if model.inputs is None else model.inputs.state_dict(),
         "outputs": {} if model.outputs is None else model.outputs.state_dict(),
     }

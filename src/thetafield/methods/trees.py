@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from torch import Tensor
 
-from thetafield.fields.direct import Answers
+from thetafield.fields.forest import Forest, columns
 from thetafield.methods.base import METHODS, DirectMethod, Needs, Problem
 from thetafield.methods.space import Choice, Range
 from thetafield.options import Count, NonNegative, Positive
@@ -17,44 +16,42 @@ Booster = HistGradientBoostingClassifier | HistGradientBoostingRegressor
 PIECES = 10  # reports of progress
 
 
-class TreeAnswers(Answers):
-    """The log-probabilities of one booster, or the targets of one booster per column.
-
-    Args:
-        boosters: The fitted boosters.
-        num_outputs: Classes or target columns.
-        read_descriptor: Whether the descriptor is among the columns.
-    """
-
-    def __init__(self, boosters: list[Booster], num_outputs: int, read_descriptor: bool) -> None:
-        self.boosters, self.num_outputs, self.read_descriptor = boosters, num_outputs, read_descriptor
-
-    def __call__(self, x: Tensor, z: Tensor) -> Tensor:
-        """Return outputs (M, o)."""
-        table = columns(x, z, self.read_descriptor)
-        first = self.boosters[0]
-        if isinstance(first, HistGradientBoostingRegressor):
-            return torch.from_numpy(np.stack([booster.predict(table) for booster in self.boosters], 1))
-        # A class that no training sample has is as good as impossible.
-        answer = torch.full((len(table), self.num_outputs), 1e-12, dtype=torch.float64)
-        if len(first.classes_) == 1:  # nothing to tell apart
-            answer[:, first.classes_] = 1.0
-        else:
-            answer[:, first.classes_] = torch.from_numpy(first.predict_proba(table)).clamp(min=1e-12)
-        return answer.log()
-
-
-def columns(x: Tensor, z: Tensor, read_descriptor: bool) -> np.ndarray:
-    """Return the table that boosters see: flattened inputs and, if asked for, the row's descriptor."""
-    flat = x.detach().cpu().flatten(1)
-    return torch.cat([flat, z.detach().to(flat)], 1).numpy() if read_descriptor else flat.numpy()
+def planted(boosters: list[Booster], num_outputs: int, read_descriptor: bool) -> Forest:
+    """Return the trees of one booster of classes, or of one booster for each target column, as plain arrays."""
+    trees, column, baseline = [], [], []
+    for booster in boosters:
+        first = len(baseline)
+        baseline += np.ravel(booster._baseline_prediction).tolist()
+        for grown in booster._predictors:  # one tree for each sum, round after round
+            trees += [tree.nodes for tree in grown]
+            column += [first + i for i in range(len(grown))]
+    sizes = np.array([len(nodes) for nodes in trees], dtype=np.int64)
+    roots = np.cumsum(sizes) - sizes
+    nodes = np.concatenate(trees)
+    own, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
+    start = np.repeat(roots, sizes)
+    fitted = isinstance(boosters[0], HistGradientBoostingClassifier)
+    arrays = {
+        "feature": np.where(leaf, 0, nodes["feature_idx"]),
+        "threshold": nodes["num_threshold"],
+        "missing_left": nodes["missing_go_to_left"].astype(bool),
+        "left": np.where(leaf, own, start + nodes["left"]),
+        "right": np.where(leaf, own, start + nodes["right"]),
+        "value": np.where(leaf, nodes["value"], 0.0),
+        "roots": roots,
+        "column": np.array(column),
+        "baseline": np.array(baseline),
+        "labels": boosters[0].classes_.astype(np.int64) if fitted else np.empty(0, dtype=np.int64),
+    }
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    return Forest(tensors, num_outputs=num_outputs, read_descriptor=read_descriptor)
 
 
 @METHODS.register("trees")
 class Trees(DirectMethod):
     """Histogram gradient boosting (scikit-learn) on x and z together, all rows of all domains alike.
 
-    There is no parameter field: `model_at`, `field_` and `save` say so; everything else works as for any method.
+    There is no parameter field: `model_at` and `field_` say so; everything else works as for any method.
 
     Args:
         problem: The training side.
@@ -109,11 +106,11 @@ class Trees(DirectMethod):
             return HistGradientBoostingClassifier(**settings)
         return kind(loss=self.problem.loss, **settings)
 
-    def learn(self, report: Callable[[int, int], None]) -> TreeAnswers:
+    def learn(self, report: Callable[[int, int], None]) -> Forest:
         """Boost: one booster for classes, one for each target column."""
         domains = self.problem.domains
         z = domains.z.repeat_interleave(domains.sizes, dim=0)
-        table, y = columns(domains.x, z, self.read_descriptor), domains.y.cpu().numpy()
+        table, y = columns(domains.x, z, self.read_descriptor).numpy(), domains.y.cpu().numpy()
         targets = [y] if y.ndim == 1 else list(y.T)
         boosters = [self.booster() for _ in targets]
         step = -(-self.rounds // PIECES)
@@ -121,4 +118,4 @@ class Trees(DirectMethod):
             for rounds in range(step, self.rounds + step, step):
                 booster.set_params(max_iter=min(rounds, self.rounds)).fit(table, target)
                 report(done * self.rounds + min(rounds, self.rounds), len(targets) * self.rounds)
-        return TreeAnswers(boosters, domains.num_outputs, self.read_descriptor)
+        return planted(boosters, domains.num_outputs, self.read_descriptor)

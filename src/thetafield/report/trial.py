@@ -30,7 +30,4 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
         typer.echo("  what drives the shift: " + ", ".join(f"{name} {share:.2f}" for name, share in ordered))
     if result["trust"]["coverage"] is not None:
         typer.echo(f"  90 % {'sets' if unit else 'intervals'} hold {result['trust']['coverage']:.0%} of the truth")
-    if (folder / "field").exists():
-        typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
-    else:
-        typer.echo(f"The result is in {folder / 'result.json'}; {result['method']} has no θ(z), so no field is saved.")
+    typer.echo(f"The field is in {folder / 'field'}: thetafield.load_field({str(folder / 'field')!r})")
