@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -273,3 +275,16 @@ def test_labels_that_json_cannot_hold_are_refused_before_anything_is_written(tmp
     with pytest.raises(FormatError, match="Only text, number and Boolean labels can be saved"):
         estimator.save(tmp_path / "field")
     assert not list(tmp_path.iterdir())
+
+
+def test_every_kind_of_field_is_known_where_fields_are_read():
+    """A field must load in a program that has imported nothing else."""
+    program = (
+        "import importlib, pkgutil, thetafield.fields.storage, thetafield.fields as fields\n"
+        "from thetafield.fields.base import FIELDS\n"
+        "known = set(FIELDS)\n"
+        "[importlib.import_module(f'thetafield.fields.{m.name}') for m in pkgutil.iter_modules(fields.__path__)]\n"
+        "assert set(FIELDS) == known, set(FIELDS) - known"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -24,6 +24,7 @@ from thetafield.fields import (  # noqa: F401  (a stored kind is found by name)
     interpolated,
     modulated,
     sequence,
+    shrunk,
     table,
     transported,
 )
