@@ -1,11 +1,11 @@
-# make demo: set up and see it work.    make test: set up and run every check.
+# make demo: set up and see it work.    make test: set up and run every check.    make docs: set up and build the site.
 PYTHON ?= python3
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN = $(VENV)/bin
 PIP = $(BIN)/pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/thetafield demo --out out/demo $(ARGS)
@@ -18,8 +18,12 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/pyrefly check
 
+# The site: open site/index.html. The notice that is switched off is about MkDocs 2, which is not used.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
+
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) out site
 
 # torch comes first and alone, so that its build is the one chosen by TORCH.
 $(VENV)/torch.stamp: constraints.txt
@@ -36,5 +40,10 @@ $(VENV)/demo.stamp: $(VENV)/torch.stamp pyproject.toml
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp
 	@echo "Installing what the tests need ..."
-	$(PIP) --editable '.[report,test,dev]'
+	$(PIP) --editable '.[report,test,dev,docs]'
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/demo.stamp
+	@echo "Installing what the site needs ..."
+	$(PIP) --editable '.[report,docs]'
 	@touch $@
