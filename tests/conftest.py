@@ -27,3 +27,11 @@ os.environ.setdefault("THETAFIELD_CACHE", str(Path(tempfile.gettempdir()) / "the
 @pytest.fixture
 def generator():
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def builder(tmp_path):
+    """An empty store of made-up results, for the tests of reports."""
+    from reported import Builder
+
+    return Builder(tmp_path / "store")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from thetafield import DomainSet, FieldClassifier, FieldRegressor
+from thetafield.geometry.terrain import Terrain
 from thetafield.geometry.trust import Calibration
 
 QUICK = {"epochs": 3, "base_steps": 10, "tune_steps": 5, "samples": 20, "neighbours": 3, "select": False}
@@ -58,7 +59,8 @@ def calibrated():
     fitted = FieldClassifier("neurallio", options=CASES["blended"][1], random_state=0)
     x, y, z, domain = rows()
     fitted.fit(x, y, z=z, domain=domain)
-    blind = Calibration(scales=(1.0, 0.5, 0.2), weights=(0.3, 0.2, 0.1), intercept=-1.5)
+    terrain = Terrain((0.1, 0.0), (0.9, 0.8), (0.5, 0.4), (0.3, 0.2), (0.2, -0.1), (0.05, 0.1))
+    blind = Calibration(scales=(1.0, 0.5, 0.2), weights=(0.3, 0.2, 0.1), intercept=-1.5, terrain=terrain)
     fitted.model_.trust = replace(fitted.model_.trust, blind=blind, sighted=None, naive=0.5, attained=0.05)
     return fitted
 

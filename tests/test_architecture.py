@@ -16,6 +16,7 @@ FLOORS = [
     {"speed"},
     {"testing"},
     {"report", "explorer", "serving"},
+    {"compare"},
     {"bench"},
     {"estimators"},
     {"training", "evaluation"},
@@ -77,7 +78,15 @@ def test_kernels_are_imported_where_they_serve_alone():
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], ["train", "--help"], ["bench", "--help"], ["demo", "--help"], ["speed", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["train", "--help"],
+        ["bench", "--help"],
+        ["compare", "--help"],
+        ["demo", "--help"],
+        ["speed", "--help"],
+    ],
 )
 def test_help_does_not_import_torch(words):
     script = (

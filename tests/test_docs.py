@@ -19,7 +19,7 @@ from thetafield.predictors.base import PREDICTORS
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RUNNER = DOCS / "theme" / "run_page.py"
-PAGES = ("tutorial-two-moons", "tutorial-table", "extending", "benchmarks")
+PAGES = ("tutorial-two-moons", "tutorial-table", "compare", "extending", "benchmarks")
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 
 spec = spec_from_file_location("run_page", RUNNER)
@@ -167,7 +167,9 @@ def test_pages_are_completed_from_the_repository(site):
 
 @needs_mkdocs
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium to open the pages")
-@pytest.mark.parametrize("name", ["theory.html", "beyond.html", "tutorial-table.html", "api/methods.html"])
+@pytest.mark.parametrize(
+    "name", ["theory.html", "beyond.html", "tutorial-two-moons.html", "tutorial-table.html", "api/methods.html"]
+)
 def test_a_browser_shows_the_page_from_the_disk(site, name, tmp_path):
     """Formulas are set, pictures are there, nothing is logged, and nothing is wider than the screen."""
     script = """<script>addEventListener("load", () => setTimeout(() => {

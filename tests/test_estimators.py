@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -401,3 +402,31 @@ def test_a_descriptor_beyond_all_bounds_is_refused():
     est = classifier("neurallio").fit(X, LABEL, z=Z, domain=DOMAIN)
     with pytest.raises(DataError, match="no finite answer for row 0"):
         est.predict(X[:3], z=[1e30, 1e30])
+
+
+@pytest.mark.parametrize(("make", "target"), [(classifier, LABEL), (regressor, NUMBER)])
+def test_progress_is_shown_on_standard_error_where_it_is_asked_for(make, target, capsys):
+    quiet = make().fit(X, target, z=Z, domain=DOMAIN)
+    assert capsys.readouterr() == ("", "")
+    told = make(verbose=1).fit(X, target, z=Z, domain=DOMAIN)
+    shown = capsys.readouterr()
+    assert shown.out == "" and "erm-d" in shown.err and "loss" in shown.err and "100%" in shown.err
+    assert_array_equal(told.predict(X, z=Z), quiet.predict(X, z=Z))
+
+
+def test_progress_tells_of_the_choice_and_of_the_training_after_it(monkeypatch):
+    heads, phases = [], []
+
+    @contextmanager
+    def display(title):
+        heads.append(title)
+        yield lambda progress: phases.append(progress.phase)
+
+    monkeypatch.setattr("thetafield.estimators.base.training_display", display)
+    monkeypatch.setattr("thetafield.evaluation.choosing.JUDGED_OF_FEW", 2)
+    options = QUICK["neurallio"] | {"metric": False, "blend": 1, "shrink": 1.0, "reach": None}
+    X, _, label, z, domain = rows(num_domains=12)
+    est = FieldClassifier(options=options, random_state=0, verbose=1).fit(X, label, z=z, domain=domain)
+    assert est.choice_ is not None and heads == ["neurallio"]
+    chosen = [phase.startswith("choosing") for phase in phases]
+    assert chosen[0] and not chosen[-1] and chosen == sorted(chosen, reverse=True)

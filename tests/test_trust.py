@@ -55,16 +55,35 @@ def test_expected_errors_grow_with_every_sign():
     rng = np.random.default_rng(0)
     signs = rng.exponential(size=(60, 3))
     errors = np.exp(0.5 * np.log1p(signs[:, 0]) - np.log1p(signs[:, 1])) + 0.1 * rng.uniform(size=60)
-    found = Calibration.fit(signs, errors)
+    nowhere = np.zeros((60, 0))
+    found = Calibration.fit(signs, errors, nowhere)
     assert found.weights[0] > 0.2 and found.weights[1] == 0  # a sign that speaks for a domain is not believed
-    assert float(found(torch.from_numpy(signs)).mean()) == pytest.approx(errors.mean())
-    more = found(torch.from_numpy(signs + np.array([1.0, 0, 0])))
-    assert (more > found(torch.from_numpy(signs))).all()
+    assert float(found(torch.from_numpy(signs), torch.from_numpy(nowhere)).mean()) == pytest.approx(errors.mean())
+    more = found(torch.from_numpy(signs + np.array([1.0, 0, 0])), torch.from_numpy(nowhere))
+    assert (more > found(torch.from_numpy(signs), torch.from_numpy(nowhere))).all()
 
 
 def test_domains_without_errors_and_signs_that_do_not_vary_are_no_trouble():
-    found = Calibration.fit(np.zeros((12, 2)), np.zeros(12))
-    assert torch.isfinite(found(torch.zeros(3, 2))).all()
+    found = Calibration.fit(np.zeros((12, 2)), np.zeros(12), np.zeros((12, 2)))
+    assert torch.isfinite(found(torch.zeros(3, 2), torch.zeros(3, 2))).all()
+
+
+def test_places_that_are_hard_for_every_model_are_known():
+    """Errors that a coordinate brings, which has nothing to do with the charts."""
+    rng = np.random.default_rng(0)
+    z, signs = rng.uniform(size=(48, 3)), rng.exponential(size=(48, 2))
+    errors = np.exp(1 + 2 * z[:, 2] + 0.1 * rng.normal(size=48))
+    found = Calibration.fit(signs, errors, z)
+    assert found.terrain is not None
+    far = torch.from_numpy(rng.uniform(size=(200, 3)))
+    expected = found(torch.ones(200, 2), far).numpy()
+    assert np.corrcoef(np.log(expected), far[:, 2])[0, 1] > 0.95
+    assert float(found(torch.from_numpy(signs), torch.from_numpy(z)).mean()) == pytest.approx(errors.mean())
+    # Beyond what was seen nothing is made up.
+    beyond = found(torch.ones(2, 2), torch.tensor([[0.5, 0.5, 50.0], [0.5, 0.5, 1.0]]))
+    assert float(beyond[0] / beyond[1]) == pytest.approx(1.0, rel=0.05)
+    chance = Calibration.fit(signs, np.exp(rng.normal(size=48)), z)
+    assert chance.terrain is None
 
 
 def test_trust_is_one_where_nothing_is_lost_and_nothing_where_a_guess_does_as_well():

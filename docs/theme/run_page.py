@@ -129,10 +129,10 @@ def write(path: Path, outputs: dict[Block, str]) -> None:
     path.write_text(page, encoding="utf-8")
     for name in re.findall(r"\(images/([\w.-]+)\)", page):
         if Path(name).exists():
-            _shrink(Path(name), path.parent / "images" / name)
+            shrink(Path(name), path.parent / "images" / name)
 
 
-def _shrink(picture: Path, target: Path) -> None:
+def shrink(picture: Path, target: Path) -> None:
     """Write a picture with 128 colours, a third of its size."""
     from PIL import Image
 

@@ -18,8 +18,7 @@ from typing import Any, Literal
 
 import torch
 
-from thetafield.bench.spec import TrialSpec
-from thetafield.bench.trial import run_trial
+from thetafield.bench.job import Job
 from thetafield.datasets.base import DATASETS
 from thetafield.datasets.root import AbsentError
 from thetafield.datasets.source import source_of
@@ -33,7 +32,7 @@ class Task:
     """A trial with the conditions under which it runs, which do not determine its result.
 
     Args:
-        spec: The trial.
+        spec: The trial, or another job.
         work: Where it works, if that folder can be reached from where it runs.
         device: auto, cpu or cuda.
         threads: Threads of torch.
@@ -43,7 +42,7 @@ class Task:
         data_root: Where datasets lie; None leaves it to the environment.
     """
 
-    spec: TrialSpec
+    spec: Job
     work: Path
     device: str = "auto"
     threads: int = 1
@@ -107,33 +106,17 @@ def attempt(task: Task) -> Outcome:
 
 def _trial(task: Task, folder: Path) -> Outcome:
     """Run a trial in a folder; what is left there and does not fit (another device, another torch) is thrown away."""
-    spec = task.spec
-
-    def run() -> dict[str, Any]:
-        return run_trial(
-            spec.dataset,
-            spec.method,
-            seed=spec.seed,
-            out=folder,
-            options=spec.options,
-            dataset_options=spec.dataset_options,
-            tune_draws=spec.tune,
-            tune_folds=spec.tune_folds,
-            device=task.device,
-            resume=True,
-            checkpoint_every=task.checkpoint_every,
-        )
-
+    spec, how = task.spec, {"device": task.device, "checkpoint_every": task.checkpoint_every}
     try:
-        result = run()
+        result = spec.run(folder, **how)
     except FormatError:
         if not any(folder.iterdir()):
             raise
         shutil.rmtree(folder)
         folder.mkdir()
-        result = run()
-    saved = folder / "field"
-    history = json.loads((folder / "history.json").read_text())
+        result = spec.run(folder, **how)
+    saved, losses = folder / "field", folder / "history.json"
+    history = json.loads(losses.read_text()) if losses.exists() else []
     return Outcome("result", result, history, saved if spec.keep and saved.exists() else None)
 
 
@@ -164,7 +147,7 @@ def _absent(error: BaseException, dataset: str) -> str | None:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, NeedError) and frames[-1].f_globals["__name__"].startswith("thetafield.datasets."):
         return str(error)
-    source = source_of(DATASETS[dataset])
+    source = source_of(DATASETS[dataset]) if dataset in DATASETS else None
     if source is not None and isinstance(error, DataError | OSError):
         try:
             source.paths()

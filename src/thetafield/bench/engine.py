@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from thetafield.bench.attempt import Outcome, Task
+from thetafield.bench.job import Job
 from thetafield.bench.plan import Plan
-from thetafield.bench.spec import TrialSpec
 from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 
@@ -52,7 +52,7 @@ class Event:
     """
 
     kind: EventKind
-    spec: TrialSpec
+    spec: Job
     outcome: Outcome | None = None
 
 
@@ -75,7 +75,7 @@ class Conditions:
     checkpoint_every: float = 20.0
     data_root: str | None = None
 
-    def task(self, spec: TrialSpec, store: Store, device: str) -> Task:
+    def task(self, spec: Job, store: Store, device: str) -> Task:
         """Return a trial under these conditions; what an error left of it is not trusted, what a death left is."""
         return Task(
             spec=spec,
@@ -91,7 +91,7 @@ class Conditions:
 
 def run_suite(
     suite: Suite,
-    trials: Sequence[TrialSpec],
+    trials: Sequence[Job],
     folder: Path,
     hire: Callable[[int], Workers],
     *,
@@ -134,10 +134,8 @@ def run_suite(
             workers.stop()
 
 
-def _run(
-    todo: Sequence[TrialSpec], store: Store, suite: str, workers: Workers, conditions: Conditions, watch: Watch
-) -> None:
-    queue, running, attempts = deque(todo), dict[str, TrialSpec](), Counter[str]()
+def _run(todo: Sequence[Job], store: Store, suite: str, workers: Workers, conditions: Conditions, watch: Watch) -> None:
+    queue, running, attempts = deque(todo), dict[str, Job](), Counter[str]()
     while queue or running:
         while queue and workers.room() > 0:
             spec = queue.popleft()

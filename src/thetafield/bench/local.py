@@ -19,7 +19,7 @@ from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.errors import ThetafieldError
 from thetafield.memory import keep_freed_memory
 
-JOBS_PER_GPU = 4  # small trials at a time on one GPU
+JOBS_PER_GPU = 14  # small trials at a time on one GPU: on an H200 and 16 cores, twice as many per second as with 4
 TRIALS_PER_WORKER = 25  # then a new process takes over, so that nothing piles up in it
 STILLBORN = 3  # processes in a row that end before they begin
 PATIENCE = 10.0  # seconds that an interrupted trial has to write its checkpoint
@@ -33,10 +33,9 @@ def gpus() -> list[str]:
 
 
 def default_jobs(device: str) -> int:
-    """Return how many trials run at a time: one per core, or a few on each GPU."""
-    if device == "cuda":
-        return JOBS_PER_GPU * max(1, len(gpus()))
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    """Return how many trials run at a time: one per core, but only so many on each GPU."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(cores, JOBS_PER_GPU * max(1, len(gpus()))) if device == "cuda" else cores
 
 
 @dataclass

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from thetafield.bench.job import Job
 from thetafield.bench.spec import TrialSpec
 from thetafield.errors import OptionError, closest
 
@@ -30,10 +31,10 @@ class Plan:
             is not there is missing.
     """
 
-    trials: tuple[TrialSpec, ...]
+    trials: tuple[Job, ...]
     states: Mapping[str, str]
 
-    def state(self, spec: TrialSpec) -> str:
+    def state(self, spec: Job) -> str:
         """Return how a trial stands."""
         return self.states.get(spec.key, "missing")
 
@@ -44,7 +45,7 @@ class Plan:
             word: found[word] for word in ("done", "missing", "failed", "needs", "data")
         }
 
-    def todo(self, retry: bool = False, limit: int | None = None) -> list[TrialSpec]:
+    def todo(self, retry: bool = False, limit: int | None = None) -> list[Job]:
         """Return what to run: what is missing, what lacked its data the last time and, on request, what failed."""
         wanted = {"missing", "data"} | ({"failed"} if retry else set())
         return list(islice((spec for spec in self.trials if self.state(spec) in wanted), limit))

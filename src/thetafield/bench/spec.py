@@ -5,8 +5,10 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from thetafield.bench.trial import run_trial
 from thetafield.datasets.base import DATASETS
 from thetafield.errors import OptionError
 from thetafield.methods.base import METHODS
@@ -126,6 +128,27 @@ class TrialSpec:
         if self.tune:
             words += ["--tune", str(self.tune), "--tune-folds", str(self.tune_folds)]
         return shlex.join(words)
+
+    @property
+    def expected(self) -> float | None:
+        """Nothing: how long a trial takes is learned from others of its kind."""
+        return None
+
+    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+        """Run the trial in a folder, going on from what an earlier attempt left there."""
+        return run_trial(
+            self.dataset,
+            self.method,
+            seed=self.seed,
+            out=out,
+            options=self.options,
+            dataset_options=self.dataset_options,
+            tune_draws=self.tune,
+            tune_folds=self.tune_folds,
+            device=device,
+            resume=True,
+            checkpoint_every=checkpoint_every,
+        )
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

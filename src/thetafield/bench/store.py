@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from thetafield import __version__
 from thetafield.bench.attempt import Outcome, is_full
-from thetafield.bench.spec import TrialSpec
+from thetafield.bench.job import Job
 from thetafield.bench.suite import Suite
 from thetafield.errors import ThetafieldError
 from thetafield.files import writable_folder, write_folder, write_json
@@ -122,6 +122,11 @@ class Store:
         path = self.path("failures", key)
         return _read(path) if path.exists() else None
 
+    def result(self, key: str) -> dict[str, Any] | None:
+        """Return what a finished trial came to, if it is finished."""
+        path = self.path("results", key)
+        return _read(path) if path.exists() else None
+
     def reason(self, key: str) -> str:
         """Return in a sentence why there is no result of a trial."""
         for kind, word in (("failures", "sentence"), ("absent", "reason")):
@@ -135,7 +140,7 @@ class Store:
         content = {"suite": suite.name, "title": suite.title, "about": suite.about, "trials": trials}
         write_json(self.folder / "suites" / f"{suite.name}.json", content)
 
-    def add(self, spec: TrialSpec, suite: str, outcome: Outcome, attempts: int) -> bool:
+    def add(self, spec: Job, suite: str, outcome: Outcome, attempts: int) -> bool:
         """Write what came of a trial; a result that is there already is left, and False is returned.
 
         The result is written after all that belongs to it and before its work is removed: whoever is killed between

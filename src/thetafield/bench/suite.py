@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from thetafield.bench.job import Job
 from thetafield.bench.spec import TrialSpec
 from thetafield.errors import OptionError, ThetafieldError, closest
 
@@ -15,10 +16,11 @@ SHIPPED = files("thetafield.bench") / "suites"
 SUITE = ("title", "about", "grid")
 GRID = ("group", "datasets", "methods", "seeds", "tune", "tune_folds", "keep")
 ENTRY = ("name", "options", "label")
+J = TypeVar("J", bound=Job)
 
 
 @dataclass(frozen=True)
-class Suite:
+class Suite(Generic[J]):
     """A named list of trials.
 
     Args:
@@ -32,7 +34,7 @@ class Suite:
     name: str
     title: str
     about: str
-    trials: tuple[TrialSpec, ...]
+    trials: tuple[J, ...]
 
 
 def suite_names() -> list[str]:
@@ -40,7 +42,7 @@ def suite_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_suite(name: str) -> Suite:
+def load_suite(name: str) -> Suite[TrialSpec]:
     """Read a suite of the package by its name, or a person's own by the path of its file.
 
     Example:
@@ -65,7 +67,7 @@ def load_suite(name: str) -> Suite:
     return _parsed(content, path.stem, str(path))
 
 
-def _parsed(content: bytes, name: str, where: str) -> Suite:
+def _parsed(content: bytes, name: str, where: str) -> Suite[TrialSpec]:
     try:
         table = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

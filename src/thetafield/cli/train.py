@@ -73,8 +73,8 @@ def train(
     from thetafield.memory import keep_freed_memory
     from thetafield.options import parse_assignments
     from thetafield.ranks import Ranks
-    from thetafield.report.progress import training_display
     from thetafield.report.trial import print_result
+    from thetafield.training.display import training_display
 
     ranks = Ranks.started()
     keep_freed_memory()

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv, feather, parquet
+from pyarrow import feather, parquet
 
+from thetafield.data.csv_file import read_csv_file
 from thetafield.errors import DataError, closest
 
 SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
@@ -57,7 +58,7 @@ def read_table_file(path: Path) -> pa.Table:
         raise DataError(f"{path} is no table that can be read: give one of {', '.join(SUFFIXES)}.")
     try:
         if suffix == ".csv":
-            return csv.read_csv(path, convert_options=csv.ConvertOptions(strings_can_be_null=True))
+            return read_csv_file(path)
         if suffix == ".parquet":
             return parquet.read_table(path)
         return feather.read_table(path)

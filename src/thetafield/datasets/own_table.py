@@ -25,7 +25,8 @@ class OwnTable:
         features: Input columns; all remaining ones where it is None.
         places: File of a second table with one row per domain that holds the descriptors.
         classification: Whether the target holds labels; inferred where it is None.
-        holdout: Which domains are held out for the last number: "random", "blocked", "edge" or "time".
+        holdout: Which domains are held out for the last number: "random", "blocked", "edge" or "time"; None trains on
+            all of them, and the last number is that of the domains trained on.
     """
 
     path: str
@@ -35,7 +36,7 @@ class OwnTable:
     features: tuple[str, ...] | None = None
     places: str | None = None
     classification: bool | None = None
-    holdout: str = "random"
+    holdout: str | None = "random"
 
     @property
     def name(self) -> str:
@@ -49,31 +50,56 @@ class OwnTable:
 
     def build(self, seed: int) -> Dataset:
         """Read the table and hold a quarter of its domains out; categories, medians and scales are the others'."""
-        table = read_table_file(Path(self.path))
-        roles = {
-            "target": self.target,
-            "domain": self.domain,
-            "descriptors": list(self.descriptors),
-            "features": None if self.features is None else list(self.features),
-            "places": None if self.places is None else read_table_file(Path(self.places)),
-        }
-        whole = DomainSet.from_frame(table, **roles, classification=self.classification)
-        [(kept, _)] = domain_folds(whole, 1, seed, self.holdout)
-        # Encoded anew from the rows of the kept domains alone: what was learned above has seen the others.
-        rows = _rows_of(whole, table, kept)
+        if self.holdout is None:
+            return self.undivided()
+        [(kept, _)] = domain_folds(self.whole(), 1, seed, self.holdout)
+        return self.divided(kept, self.holdout)
+
+    def whole(self) -> DomainSet:
+        """Return all domains, encoded by all rows."""
+        return _read(self)[1]
+
+    def undivided(self) -> Dataset:
+        """Return all domains for training; the test domains are the same."""
+        train = self.whole()
+        return self._dataset(train, {"seen": train}, None)
+
+    def divided(self, kept: np.ndarray, kind: str) -> Dataset:
+        """Return the domains at positions `kept` for training and all others for the test, called `kind`."""
+        table, whole = _read(self)
+        # Encoded anew from the rows of the kept domains alone: what the whole was encoded by has seen the others.
+        rows, roles = _rows_of(whole, table, kept), _roles(self)
         train = DomainSet.from_frame(
             table.filter(rows), **roles, classification=whole.classification, classes=whole.classes
         )
-        places = roles["places"]
-        test = DomainSet.from_frame(table.filter(~rows), like=train, places=places)
+        test = DomainSet.from_frame(table.filter(~rows), like=train, places=roles["places"])
+        return self._dataset(train, {kind: test}, kind)
+
+    def _dataset(self, train: DomainSet, test: dict[str, DomainSet], holdout: str | None) -> Dataset:
         return Dataset(
             name=self.name,
             train=train,
-            test={self.holdout: test},
+            test=test,
             ordered=train.z.shape[1] == 1,  # one number is an order, if a method asks for one
             standardise=True,
-            holdout=self.holdout,
+            holdout=holdout,
         )
+
+
+def _roles(own: OwnTable) -> dict[str, Any]:
+    return {
+        "target": own.target,
+        "domain": own.domain,
+        "descriptors": list(own.descriptors),
+        "features": None if own.features is None else list(own.features),
+        "places": None if own.places is None else read_table_file(Path(own.places)),
+    }
+
+
+def _read(own: OwnTable) -> tuple[Any, DomainSet]:
+    """Return the table and all of its domains."""
+    table = read_table_file(Path(own.path))
+    return table, DomainSet.from_frame(table, **_roles(own), classification=own.classification)
 
 
 def _rows_of(whole: DomainSet, table: Any, domains: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What the classifier and the regressor share: rows with descriptors in, a fitted field inside."""
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
 from thetafield.methods.base import METHODS, Loss
 from thetafield.options import checked
+from thetafield.training.display import training_display
 from thetafield.training.train import train_field
 
 
@@ -36,6 +38,7 @@ class FieldEstimator(BaseEstimator):
         predictor_options: dict[str, Any] | None = None,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ) -> None:
         self.method = method
         self.options = options
@@ -43,6 +46,7 @@ class FieldEstimator(BaseEstimator):
         self.predictor_options = predictor_options
         self.device = device
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, X: np.ndarray, y: np.ndarray, z: Any, domain: Any, loss: Loss | None) -> None:
         features = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
@@ -75,7 +79,9 @@ class FieldEstimator(BaseEstimator):
             single_target=single_target and domains.num_outputs == 1,
             device=self.device,
         )
-        trained, choice = train_chosen(domains, method, train, seed=seed, given={} if pooled else self.options or {})
+        given = {} if pooled else self.options or {}
+        with training_display(method) if self.verbose else nullcontext() as report:
+            trained, choice = train_chosen(domains, method, train, seed=seed, given=given, report=report)
         self.choice_ = None if choice is None else choice.record()  # what held-out training domains decided
         self.model_ = trained.model
         self.history_ = trained.history

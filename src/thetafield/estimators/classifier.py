@@ -26,6 +26,7 @@ class FieldClassifier(ClassifierMixin, FieldEstimator):
         predictor_options: Its options.
         device: auto, cpu or cuda.
         random_state: Seed of the start, the batches and the noise.
+        verbose: 1 shows the progress of `fit` on standard error, as `thetafield train` does; 0 shows nothing.
 
     Example:
         >>> import numpy as np

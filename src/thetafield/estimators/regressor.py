@@ -29,6 +29,7 @@ class FieldRegressor(RegressorMixin, FieldEstimator):
         loss: "squared_error" for means, "absolute_error" for medians.
         device: auto, cpu or cuda.
         random_state: Seed of the start, the batches and the noise.
+        verbose: 1 shows the progress of `fit` on standard error, as `thetafield train` does; 0 shows nothing.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class FieldRegressor(RegressorMixin, FieldEstimator):
         loss: str = "squared_error",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             method,
@@ -49,6 +51,7 @@ class FieldRegressor(RegressorMixin, FieldEstimator):
             predictor_options=predictor_options,
             device=device,
             random_state=random_state,
+            verbose=verbose,
         )
         self.loss = loss
 

@@ -22,13 +22,15 @@ class Observed:
     """What models that had not seen some domains did there.
 
     Args:
-        errors: Error of each held-out domain.
+        z: Raw descriptor of each held-out domain, shape (n, d).
+        errors: Error of each.
         attained: Mean error on the domains that a model was trained on, for each held-out domain.
         blind: Signs of the field at each, shape (n, s).
         sighted: Signs of its inputs, shape (n, t).
         strangeness: Quantiles of how strange the truth looked: −log p of a label, |y − ŷ| of numbers; shape (n, q).
     """
 
+    z: list[list[float]]
     errors: list[float]
     attained: list[float]
     blind: list[list[float]]
@@ -52,6 +54,7 @@ def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
         strange = strange.where(batch.weight[..., None] > 0, torch.nan).flatten(1)  # padding says nothing
         strangeness.append(strange.nanquantile(levels.to(strange), dim=1).T.cpu())
     return Observed(
+        z=held.z.tolist(),
         errors=evaluate(model, held).per_domain.tolist(),
         attained=[evaluate(model, kept.select(seen.numpy())).macro] * len(held),
         blind=blind_signs(model, held.z).tolist(),
@@ -65,16 +68,17 @@ def calibrate(model: FieldModel, observed: Observed, domains: DomainSet) -> None
     errors, attained = np.array(observed.errors), float(np.mean(observed.attained))
     if len(errors) < FEWEST:
         return
+    z = model.scaler(torch.tensor(observed.z)).cpu().double()
     model.trust = model.trust.calibrated(
-        Calibration.fit(np.array(observed.blind), errors),
-        Calibration.fit(np.array(observed.sighted), errors),
+        Calibration.fit(np.array(observed.blind), errors, z.numpy()),
+        Calibration.fit(np.array(observed.sighted), errors, z.numpy()),
         attained,
         naive_error(domains),
     )
     strangeness = torch.tensor(observed.strangeness, dtype=torch.double)
     if model.classes is None:  # intervals are as wide as the error that is expected there
         assert model.trust.blind is not None
-        expected = model.trust.blind(torch.tensor(observed.blind, dtype=torch.double))
+        expected = model.trust.blind(torch.tensor(observed.blind, dtype=torch.double), z)
         strangeness = strangeness / expected[:, None]
     model.conformal = Conformal.fit(strangeness)
 

@@ -33,7 +33,7 @@ FOLDS, JUDGED = 4, 36  # a quarter of the domains is held out at a time, until t
 FEWEST, FEW = 12, 24  # training domains from which a choice is made, and from which it is one of all options
 FOLDS_OF_FEW, JUDGED_OF_FEW = 10, 10  # of few domains, a quarter less is another problem
 SHORTER = 3  # trainings for a choice have this part of the epochs
-HOPELESS = 1.1  # a setting whose error on the first fold is so many times the best one's is not tried on the others
+HOPELESS = 1.02  # a setting whose error on the first fold is so many times the best one's is not tried on the others
 BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
 SHRINKS = (1.0, 0.75, 0.5, 0.25, 0.0)
 REACHES = (None, 3.0, 1.0)
@@ -239,14 +239,20 @@ def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:
 
 
 def train_chosen(
-    domains: DomainSet, method: str, train: Train, *, seed: int, given: Mapping[str, Any]
+    domains: DomainSet,
+    method: str,
+    train: Train,
+    *,
+    seed: int,
+    given: Mapping[str, Any],
+    report: Report | None = None,
 ) -> tuple[Trained, Choice | None]:
     """Train on all domains, after they have chosen what was not given, where the method leaves that to them."""
     full = checked(METHODS[method], dict(given), method)
     if not is_chosen(method, full, domains):
-        return train(domains, options=full), None
-    choice = choose(domains, method, train, seed=seed, fixed=given)
-    trained = train(domains, options=full | choice.options)
+        return train(domains, options=full, report=report), None
+    choice = choose(domains, method, train, seed=seed, fixed=given, report=report)
+    trained = train(domains, options=full | choice.options, report=report)
     assert isinstance(trained.model, FieldModel)
     calibrate(trained.model, choice.observed, domains)
     return trained, choice

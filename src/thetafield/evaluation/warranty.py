@@ -50,8 +50,9 @@ def warranty(model: Model, domains: DomainSet, scores: Scores) -> Warranty:
     if not isinstance(model, FieldModel) or model.trust.blind is None:
         trust = model.trust(scaled).double().numpy()
         return Warranty(False, trust.round(5).tolist(), _correlation(1 - trust, scores))
-    expected = model.trust.blind(blind_signs(model, z))
-    trust = model.trust(scaled, blind=blind_signs(model, z)).double().numpy()
+    signs = blind_signs(model, z)
+    expected = model.trust.blind(signs, scaled.double())
+    trust = model.trust(scaled, blind=signs).double().numpy()
     seen, held, sizes = [], [], []
     for batch, outputs in answers(model, domains):
         part = batch.index.cpu()

@@ -1,6 +1,7 @@
-"""Numbers on their way into a page: single precision and bytes, joined, as one base64 text."""
+"""Numbers on their way into a page: single precision and bytes, joined and packed, as one base64 text."""
 
 import base64
+import zlib
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,14 @@ class Arrays:
         return len(self._content)
 
     def text(self) -> str:
-        """Return everything as base64."""
-        return base64.b64encode(bytes(self._content)).decode()
+        """Return everything as base64 of a deflated stream.
+
+        All first bytes of four come first, then all second ones and so on: signs and exponents are much alike, and
+        deflate finds that only where they lie side by side.
+        """
+        content = bytes(self._content) + bytes(-len(self._content) % 4)
+        planes = np.frombuffer(content, np.uint8).reshape(-1, 4).T.tobytes()
+        return base64.b64encode(zlib.compress(planes, 9)).decode()
 
 
 def as_double(values: Tensor) -> np.ndarray:

@@ -1,5 +1,6 @@
 """All that the page needs to know of a saved model, in JSON and arrays."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ def _trust(model: FieldModel, arrays: Arrays) -> Part:
             "scales": list(blind.scales),
             "weights": list(blind.weights),
             "intercept": blind.intercept,
+            "terrain": None if blind.terrain is None else asdict(blind.terrain),
             "naive": trust.naive,
             "attained": trust.attained,
         }

@@ -37,10 +37,11 @@ def explorer_page(saved: Saved, rows: Path | None = None, samples: int | None = 
     arrays = Arrays()
     table = None if rows is None else read_rows(saved.model, rows)
     description = describe_model(saved, arrays, table, shown, notes)
-    return _assemble(description | {"arrays": arrays.table}, arrays.text())
+    return assemble(description | {"arrays": arrays.table}, arrays.text())
 
 
-def _assemble(description: dict[str, Any], weights: str) -> str:
+def assemble(description: dict[str, Any], weights: str) -> str:
+    """Return the page of a description and the arrays that it refers to, with the program and the look of today."""
     static = files("thetafield.explorer").joinpath("static")
     modules = sorted(entry.name for entry in static.iterdir() if entry.name.endswith(".js"))
     # A page opened from a file may not load modules beside it. The map of imports gives each module as its own content;

@@ -39,24 +39,24 @@ def describe_field(field: ParameterField, arrays: Arrays) -> Part | None:
 def describe_charts(field: ParameterField, arrays: Arrays) -> Part | None:
     """Return how the charts of a field share in its answers; None where it is one function of z without charts.
 
-    Distances are Euclidean after z ↦ map · z, which holds projection and chart weights.
+    Distances are Euclidean where descriptors are charted: along the metric's directions, times their weights.
     """
     if isinstance(field, ShrunkField):
         return describe_charts(field.moved, arrays)
     if isinstance(field, TransportedField):
-        eye = torch.eye(field.descriptor_dim, device=field.anchors.device)
         count = min(field.blend, len(field.anchors) - 1)
         rule = {"rule": "partition", "count": count, "bandwidth": field.bandwidth} if count > 1 else {"rule": "nearest"}
         return rule | {
-            "map": arrays.add(field.charted(eye).T),
+            "seen": _seen(field.transport, arrays),
+            "weights": arrays.add(field.chart_weights),
             "anchors": arrays.add(field.charted(field.anchors)),
             "spacing": field.spacing,
         }
     if isinstance(field, InterpolatedField):
         rule = {"rule": "inverse", "count": field.neighbours, "power": field.power}
-        return rule | {"map": None, "anchors": arrays.add(field.anchors)}
+        return rule | {"seen": None, "weights": None, "anchors": arrays.add(field.anchors)}
     if isinstance(field, TableField):
-        return {"rule": "nearest", "map": None, "anchors": arrays.add(field.anchors)}
+        return {"rule": "nearest", "seen": None, "weights": None, "anchors": arrays.add(field.anchors)}
     return None
 
 
@@ -163,10 +163,16 @@ def _coder(coder: Coder, arrays: Arrays) -> Part | None:
     return None
 
 
+def _seen(transport: Transport, arrays: Arrays) -> Part | None:
+    if not transport.projected:
+        return None
+    return {name: arrays.add(getattr(transport, name)) for name in ("directions", "frequencies", "phases")}
+
+
 def _transport(transport: Transport, anchors: Tensor, arrays: Arrays) -> Part | None:
     gate = transport.gate
     part: Part = {
-        "projection": None if transport.projection is None else arrays.add(transport.projection),
+        "seen": _seen(transport, arrays),
         "gate": None
         if gate is None
         else {"linear": describe_perceptron(gate.linear, arrays), "weight": arrays.add(gate.weight)},

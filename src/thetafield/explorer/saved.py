@@ -10,7 +10,7 @@ from thetafield.datasets.base import Registered
 from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import FormatError, NeedError, ThetafieldError
 from thetafield.fields.model import FieldModel
-from thetafield.fields.storage import DESCRIPTION, load_model
+from thetafield.fields.storage import DESCRIPTION, read_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +66,23 @@ def open_saved(folder: Path) -> Saved:
     if not folder.is_dir():
         raise FormatError(f"There is no folder {folder}: give the folder of a trial or of a saved field.")
     if (folder / DESCRIPTION).is_file():
-        return Saved(load_model(folder), _trial(folder.parent) if folder.name == "field" else None)
+        return Saved(_field(folder), _trial(folder.parent) if folder.name == "field" else None)
     if (folder / "field").is_dir():
-        return Saved(load_model(folder / "field"), _trial(folder))
+        return Saved(_field(folder / "field"), _trial(folder))
     trial = _trial(folder)
     if trial is not None:
         raise NeedError(f"{trial.get('method')} has no parameters θ(z), so there is no field to explore in {folder}.")
     raise FormatError(f"{folder} holds no saved field: `thetafield train … --out DIR` writes one.")
+
+
+def _field(folder: Path) -> FieldModel:
+    model = read_model(folder)
+    if not isinstance(model, FieldModel):
+        raise NeedError(
+            f"{model.recipe.method} has no parameters θ(z), so there is no field to explore in {folder}: ask it in "
+            "Python by load_field, or train a method that has a field, such as erm-d or neurallio."
+        )
+    return model
 
 
 def samples_by_default(saved: Saved, per_domain: int) -> tuple[DomainSet | None, str | None]:

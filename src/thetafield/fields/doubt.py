@@ -58,7 +58,8 @@ def expected_error(model: FieldModel, z: Tensor) -> Tensor:
     """Return the error to expect at raw descriptors of shape (b, d), on the CPU; equal ones are asked once."""
     assert model.trust.blind is not None
     distinct = Distinct.of(z.cpu())
-    return model.trust.blind(blind_signs(model, distinct.points))[distinct.group]
+    points = distinct.points
+    return model.trust.blind(blind_signs(model, points), model.scaler(points).double())[distinct.group]
 
 
 def trust_at(model: Model, z: Tensor, x: Tensor | None = None) -> Tensor:

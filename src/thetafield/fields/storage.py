@@ -35,11 +35,12 @@ from thetafield.fields.forest import Forest
 from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine, Recipe
 from thetafield.files import write_folder
+from thetafield.geometry.terrain import Terrain
 from thetafield.geometry.trust import Calibration, Trust
 from thetafield.predictors.base import PREDICTORS
 from thetafield.predictors.lift import lifted
 
-FORMAT = 2
+FORMAT = 3
 DESCRIPTION, TENSORS = "field.json", "field.safetensors"
 
 
@@ -182,7 +183,10 @@ def _tensors(model: Model) -> dict[str, Tensor]:
 def _trust(anchors: Tensor, stored: dict[str, Any]) -> Trust:
     content = _as_tuples(stored)
     for name in ("blind", "sighted"):
-        content[name] = None if content[name] is None else Calibration(**content[name])
+        if content[name] is not None:
+            terrain = content[name]["terrain"]
+            content[name]["terrain"] = None if terrain is None else Terrain(**terrain)
+            content[name] = Calibration(**content[name])
     return Trust(anchors, **content)
 
 

@@ -40,7 +40,7 @@ class TransportedField(ParameterField):
         num_generators: r; None takes one per descriptor coordinate. Read by the Lie transport only.
         hidden: Width of the field network.
         generators: "field", "constant" or "commuting". Read by the Lie transport only.
-        projected: Whether charts and transport see descriptors through a projection.
+        projected: Whether charts and transport see descriptors along directions that a metric may choose.
         blend: Number of nearest anchors that answer together.
         bandwidth: How fast their shares fall off; None lets the radius alone decide.
     """
@@ -87,7 +87,6 @@ class TransportedField(ParameterField):
         self.blend, self.bandwidth = blend, bandwidth
         self.theta = nn.Parameter(torch.zeros(num_anchors, theta_dim))
         self.register_buffer("anchors", torch.zeros(num_anchors, descriptor_dim))
-        self.register_buffer("chart_weights", torch.ones(descriptor_dim))
         # Relevance of each coordinate under a learned metric, and the ends of its bootstrap; zero without one.
         self.register_buffer("learned_relevance", torch.zeros(3, descriptor_dim) if projected else None)
         self.coder = make_coder(coder, theta_dim, latent_dim, tuple(widths), rank)
@@ -109,6 +108,7 @@ class TransportedField(ParameterField):
         if transport not in kinds:
             raise OptionError(f"There is no transport {transport!r}; {closest(transport, kinds)}")
         self.transport = kinds[transport]()
+        self.register_buffer("chart_weights", torch.ones(self.transport.seen_dim))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -135,16 +135,16 @@ class TransportedField(ParameterField):
     @torch.no_grad()
     def adopt(self, metric: Metric) -> None:
         """Let charts and transport go by a learned metric."""
-        assert self.transport.projection is not None and self.learned_relevance is not None
-        self.transport.projection.zero_()[: len(metric.weights)] = metric.directions.to(self.anchors)
+        assert self.learned_relevance is not None
+        self.transport.see(metric)
         self.chart_weights.zero_()[: len(metric.weights)] = metric.weights.to(self.anchors)
         self.learned_relevance.copy_(torch.stack([metric.relevance, metric.low, metric.high]))
 
     @torch.no_grad()
     def forget_metric(self) -> None:
         """Let all coordinates count alike again."""
-        assert self.transport.projection is not None and self.learned_relevance is not None
-        torch.nn.init.eye_(self.transport.projection)
+        assert self.learned_relevance is not None
+        self.transport.see(None)
         self.chart_weights.fill_(1)
         self.learned_relevance.zero_()
 

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from thetafield.geometry.expm import TaylorPlan, expm_action, fused, norm_bound
 from thetafield.geometry.gate import Gate
 from thetafield.geometry.generators import CoefficientNet, make_generators
+from thetafield.geometry.metric import Metric
+from thetafield.geometry.winding import wound
 from thetafield.typing import Descriptors, Latents, Targets, TransportedLatents
 
 ROOM = 1.25  # how far norms may grow from one measurement to the next
@@ -20,22 +22,41 @@ class Transport(nn.Module, ABC):
         descriptor_dim: d.
         latent_dim: m.
         gate: Whether a :class:`Gate` modulates the descriptors first (Eq. 7).
-        projected: Whether descriptors pass through `projection` before anything else: coordinates that say nothing are
-            left out, or mixed ones take their place. It starts as the identity.
+        projected: Whether descriptors pass through directions of a metric before anything else: coordinates that say
+            nothing are left out, mixed ones take their place, or one goes round. They start as the coordinates, and
+            have room for one more.
     """
 
-    projection: Tensor | None
+    directions: Tensor
+    frequencies: Tensor
+    phases: Tensor
 
     def __init__(self, descriptor_dim: int, latent_dim: int, gate: bool, projected: bool = False) -> None:
         super().__init__()
-        self.descriptor_dim = descriptor_dim
-        self.latent_dim = latent_dim
-        self.gate = Gate(descriptor_dim) if gate else None
-        self.register_buffer("projection", torch.eye(descriptor_dim) if projected else None)
+        self.latent_dim, self.projected = latent_dim, projected
+        self.seen_dim = descriptor_dim + projected
+        self.gate = Gate(self.seen_dim) if gate else None
+        if projected:
+            self.register_buffer("directions", torch.eye(self.seen_dim, descriptor_dim))
+            self.register_buffer("frequencies", torch.zeros(self.seen_dim))
+            self.register_buffer("phases", torch.zeros(self.seen_dim))
 
     def seen(self, z: Tensor) -> Tensor:
-        """Return descriptors, shape (..., d), as the transport sees them."""
-        return z if self.projection is None else z @ self.projection.T
+        """Return descriptors (..., d) as the transport sees them, shape (..., seen_dim)."""
+        return wound(z, self.directions, self.frequencies, self.phases) if self.projected else z
+
+    @torch.no_grad()
+    def see(self, metric: Metric | None) -> None:
+        """Look along the directions of a metric from now on; None looks along the coordinates."""
+        for mine in (self.directions, self.frequencies, self.phases):
+            mine.zero_()
+        if metric is None:
+            nn.init.eye_(self.directions)
+            return
+        count = len(metric.weights)
+        self.directions[:count] = metric.directions.to(self.directions)
+        self.frequencies[:count] = metric.frequencies.to(self.frequencies)
+        self.phases[:count] = metric.phases.to(self.phases)
 
     def gated(self, source: Descriptors, target: Targets) -> tuple[Tensor, Tensor]:
         """Return both ends as they are seen, under the gate of the source."""
@@ -64,7 +85,7 @@ class LieTransport(Transport):
         descriptor_dim: d.
         latent_dim: m.
         gate: Whether a gate modulates the descriptors first.
-        num_generators: r; None takes one per descriptor coordinate.
+        num_generators: r; None takes one per coordinate that is seen.
         hidden: Width of the field network.
         generators: "field" (z-dependent, the paper's), "constant" or "commuting".
         projected: Whether descriptors pass through a projection first.
@@ -88,9 +109,9 @@ class LieTransport(Transport):
         projected: bool = False,
     ) -> None:
         super().__init__(descriptor_dim, latent_dim, gate, projected)
-        count = num_generators or descriptor_dim
-        self.generators = make_generators(generators, descriptor_dim, latent_dim, count, hidden)
-        self.coefficients = CoefficientNet(descriptor_dim, count)
+        count = num_generators or self.seen_dim
+        self.generators = make_generators(generators, self.seen_dim, latent_dim, count, hidden)
+        self.coefficients = CoefficientNet(self.seen_dim, count)
         self.plan: TaylorPlan | None = None
 
     def algebra(self, source: Descriptors, target: Targets) -> tuple[Tensor, Tensor]:
@@ -133,7 +154,7 @@ class PlainTransport(Transport):
     ) -> None:
         super().__init__(descriptor_dim, latent_dim, gate, projected)
         self.net = nn.Sequential(
-            nn.Linear(2 * descriptor_dim + latent_dim, hidden),
+            nn.Linear(2 * self.seen_dim + latent_dim, hidden),
             nn.ReLU(),
             nn.Linear(hidden, hidden),
             nn.ReLU(),
@@ -154,7 +175,7 @@ class LinearTransport(Transport):
         self, descriptor_dim: int, latent_dim: int, *, gate: bool = True, hidden: int = 128, projected: bool = False
     ) -> None:
         super().__init__(descriptor_dim, latent_dim, gate, projected)
-        self.net = nn.Sequential(nn.Linear(descriptor_dim, hidden), nn.ReLU(), nn.Linear(hidden, latent_dim**2))
+        self.net = nn.Sequential(nn.Linear(self.seen_dim, hidden), nn.ReLU(), nn.Linear(hidden, latent_dim**2))
 
     def forward(self, latent: Latents, source: Descriptors, target: Targets) -> TransportedLatents:
         """Return A(Δz)·e for every source and target."""

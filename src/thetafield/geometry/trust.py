@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from thetafield.geometry.neighbours import Distinct, nearest
+from thetafield.geometry.terrain import Terrain
 from thetafield.typing import Anchors, Descriptors
 
 RIDGE = 0.05  # of the signs' weights: held-out domains are few
@@ -17,28 +18,37 @@ FADE = 3.0  # reaches over which calibrated trust fades, where no held-out domai
 
 @dataclass(frozen=True)
 class Calibration:
-    """Expected error from signs of doubt: log error = intercept + Σ_k w_k log(1 + sign_k / scale_k), all w_k ≥ 0.
+    """Expected error from signs of doubt: log error = intercept + Σ_k w_k log(1 + sign_k / scale_k) + log h(z).
 
-    So it never falls where a sign grows, and it grows without end.
+    All w_k ≥ 0, so it never falls where a sign grows, and it grows without end.
 
     Args:
         scales: Median of each sign over the held-out domains.
         weights: w.
         intercept: Of the logarithm.
+        terrain: h, how hard a place is whatever the signs; None where that tells nothing.
     """
 
     scales: tuple[float, ...]
     weights: tuple[float, ...]
     intercept: float
+    terrain: Terrain | None = None
 
     @classmethod
-    def fit(cls, signs: Float[np.ndarray, "n s"], errors: Float[np.ndarray, " n"]) -> "Calibration":
+    def fit(
+        cls, signs: Float[np.ndarray, "n s"], errors: Float[np.ndarray, " n"], z: Float[np.ndarray, "n d"]
+    ) -> "Calibration":
         """Fit to held-out domains by least squares; the mean of expected errors is that of the realised ones.
+
+        Args:
+            signs: Signs of doubt at each domain.
+            errors: Its error.
+            z: Its scaled descriptor.
 
         Example:
             >>> signs = np.linspace(0, 3, 20)[:, None]
-            >>> found = Calibration.fit(signs, 1 + signs[:, 0])
-            >>> round(float(found(torch.from_numpy(signs)).mean()), 2)
+            >>> found = Calibration.fit(signs, 1 + signs[:, 0], np.zeros((20, 0)))
+            >>> round(float(found(torch.from_numpy(signs), torch.zeros(20, 0)).mean()), 2)
             2.5
         """
         scales = np.maximum(np.median(signs, 0), 1e-9)
@@ -50,16 +60,18 @@ class Calibration:
         weights, _ = nnls(
             np.vstack([centred, penalty]), np.concatenate([target - target.mean(), np.zeros(len(penalty))])
         )
-        shape = np.exp(logs @ weights)
-        intercept = float(np.log(max(errors.mean(), 1e-9) / shape.mean()))
-        return cls(tuple(scales.tolist()), tuple(weights.tolist()), intercept)
+        terrain = Terrain.fit(z, target - logs @ weights)
+        found = cls(tuple(scales.tolist()), tuple(weights.tolist()), 0.0, terrain)
+        shape = found(torch.from_numpy(signs), torch.from_numpy(z))
+        return replace(found, intercept=float(np.log(max(errors.mean(), 1e-9) / float(shape.mean()))))
 
-    def __call__(self, signs: Float[Tensor, "b s"]) -> Float[Tensor, " b"]:
-        """Return the expected error at each descriptor."""
+    def __call__(self, signs: Float[Tensor, "b s"], z: Descriptors) -> Float[Tensor, " b"]:
+        """Return the expected error at each scaled descriptor."""
         signs = signs.double().nan_to_num(torch.inf)  # what is not a number any more is beyond all doubt
         weights = signs.new_tensor(self.weights)
         logs = torch.log1p(signs / signs.new_tensor(self.scales))
-        return torch.exp(self.intercept + torch.where(weights > 0, weights * logs, 0).sum(1))
+        total = self.intercept + torch.where(weights > 0, weights * logs, 0).sum(1)
+        return torch.exp(total if self.terrain is None else total + self.terrain(z.to(signs)))
 
 
 @dataclass(frozen=True)
@@ -115,5 +127,5 @@ class Trust:
         signs, calibration = (blind, self.blind) if sighted is None else (sighted, self.sighted)
         if calibration is None or signs is None:
             return torch.exp(-0.5 * (distance / self.reach) ** 2)
-        kept = (self.naive - calibration(signs)) / max(self.naive - self.attained, 1e-9)
+        kept = (self.naive - calibration(signs, z.to(signs.device))) / max(self.naive - self.attained, 1e-9)
         return kept.clamp(0, 1).to(z) * torch.exp(-0.5 * (distance / (FADE * self.reach)) ** 2)

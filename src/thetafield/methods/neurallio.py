@@ -16,6 +16,7 @@ from thetafield.methods.base import METHODS, Problem
 from thetafield.methods.chart_batch import ChartBatch
 from thetafield.methods.erm import ERM
 from thetafield.methods.erm_d import ERMD
+from thetafield.methods.hypernet import Hypernet
 from thetafield.methods.neurallio_paper import NeuralLioPaper
 from thetafield.methods.phase import Phase
 from thetafield.methods.probes import Probes
@@ -42,8 +43,9 @@ class NeuralLio(NeuralLioPaper):
         samples: Samples drawn from each domain per step; 0 takes all.
         neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
             five of few domains reach far across Z.
-        base: "pooled" starts at one model of all domains, "reading" at one that reads z, "none" at the predictor's own
-            start, as the paper does.
+        base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input,
+            "hypernet" at one whose parameters a small network emits from z, "none" at the predictor's own start, as the
+            paper does.
         base_steps: Batches of the base's training.
         freeze: Whether the backbone stays as the base has learned it, so that α = 0 gives back the base there too.
         metric: Whether charts and transport go by a transfer metric; with fewer than five domains there is none.
@@ -76,7 +78,7 @@ class NeuralLio(NeuralLioPaper):
     origin: Tensor
     choices = {
         "base_steps": (300, 3000),
-        "base": ("reading", "none"),
+        "base": ("reading", "hypernet", "none"),
         "freeze": (True,),
         "metric": (False,),
         "neighbours": (10,),
@@ -93,7 +95,7 @@ class NeuralLio(NeuralLioPaper):
         block: Count | None = None,
         samples: Natural = 250,
         neighbours: Count | None = None,
-        base: Literal["pooled", "reading", "none"] = "pooled",
+        base: Literal["pooled", "reading", "hypernet", "none"] = "pooled",
         base_steps: Count = 1000,
         freeze: bool = False,
         metric: bool = True,
@@ -149,9 +151,12 @@ class NeuralLio(NeuralLioPaper):
         backbone = not isinstance(self.predictor.backbone, nn.Identity)
         if freeze and (base == "none" or not backbone):
             raise OptionError("freeze keeps the backbone of the base, but there is none: leave it out.")
-        self.pooled: ERM | ERMD | None = None
+        self.pooled: ERM | ERMD | Hypernet | None = None
         if base == "reading":
             self.pooled = ERMD(problem, steps=base_steps)
+        elif base == "hypernet":
+            # The method of that name has the paper's wide decoder, which costs ten times as much and is no better here.
+            self.pooled = Hypernet(problem, steps=base_steps, widths=(128,), lr=3e-3)
         elif base == "pooled" or (learned and backbone):
             self.pooled = ERM(problem, steps=base_steps)
         self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
@@ -161,12 +166,12 @@ class NeuralLio(NeuralLioPaper):
         phases = [] if self.pooled is None else self.pooled.phases()
         if self.probes is not None:
             probes, field = self.probes, self.learned
-            assert field.transport.projection is not None and field.learned_relevance is not None
+            assert field.learned_relevance is not None
             tuned = replace(
                 probes.phase(self, self.tune_steps),
                 begin=lambda: probes.start_at(self._start()),
                 finish=self.learn_metric,
-                leaves=(field.transport.projection, field.chart_weights, field.learned_relevance),
+                leaves=(*field.transport.buffers(), field.chart_weights, field.learned_relevance),
             )
             phases.append(tuned)
         begun = [replace(phase, recurs=True) for phase in phases]
@@ -208,7 +213,7 @@ class NeuralLio(NeuralLioPaper):
 
     def placed(self, theta: Tensor, batch: ChartBatch, z: Tensor) -> Tensor:
         """Return the heads of anchors and edges: a base that reads z adds what it says there."""
-        if self.base != "reading":
+        if self.base not in ("reading", "hypernet"):
             return theta
         assert self.pooled is not None
         with torch.no_grad():

@@ -154,7 +154,7 @@ class NeuralLioPaper(Method):
         self.mixing, self.owner = self._mixing()
         self.learned.theta.data.copy_(self.predictor.start.expand_as(self.learned.theta))
         self.learned.anchors.copy_(z)
-        self.learned.chart_weights.copy_(weights)
+        self.learned.chart_weights[: len(weights)] = weights
         self.learned.coder.start_at(self.predictor.start)
         # A table that is shared is small, and every rank has all of it.
         self.rows = RowTable(self.learned.theta, ALONE if self.shared else problem.ranks)

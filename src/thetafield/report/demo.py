@@ -21,8 +21,8 @@ from thetafield.evaluation import evaluate, field_laws
 from thetafield.fields.model import FieldModel
 from thetafield.files import writable_folder, write_json, write_whole
 from thetafield.methods.base import METHODS
-from thetafield.report.progress import training_display
 from thetafield.report.result import DemoResult, MethodRun, pooled
+from thetafield.training.display import training_display
 from thetafield.training.fit import Report
 from thetafield.training.train import device_name, pick_device, train_field
 

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from thetafield.bench.engine import Event, Watch
+from thetafield.bench.job import Job
 from thetafield.bench.plan import Plan
-from thetafield.bench.spec import TrialSpec
 
 NARROWEST = 7  # a cell such as 3/5 ▸1
 MARKS = {"running": ("▸", "yellow"), "failed": ("✗", "red"), "needs": ("–", "dim"), "data": ("∅", "dim")}
@@ -28,7 +28,7 @@ class Standing:
         todo: Those that are to be run.
     """
 
-    def __init__(self, plan: Plan, todo: list[TrialSpec]) -> None:
+    def __init__(self, plan: Plan, todo: list[Job]) -> None:
         self.trials = plan.trials
         self.states = {spec.key: plan.state(spec) for spec in plan.trials}
         self.left = {spec.key: spec for spec in todo}
@@ -54,19 +54,21 @@ class Standing:
     def seconds_left(self) -> float | None:
         """Return about how long the rest takes, from trials of the same method on the same dataset where there are."""
         every = [each for cell in self.seconds.values() for each in cell]
-        if not every:
+        known = all(spec.expected is not None for spec in self.left.values())
+        if not every and not known:
             return None
-        usual = sum(every) / len(every)
+        usual = sum(every) / len(every) if every else 0.0
         means = {cell: sum(each) / len(each) for cell, each in self.seconds.items()}
         now = time.monotonic()
         rest = 0.0
         for key, spec in self.left.items():
             spent = now - self.started[key] if self.states[key] == "running" else 0.0
-            rest += max(0.0, means.get((spec.dataset, spec.method), usual) - spent)
+            guess = usual if spec.expected is None else spec.expected
+            rest += max(0.0, means.get((spec.dataset, spec.method), guess) - spent)
         return rest / self.most
 
 
-def standing_table(states: dict[str, str], trials: tuple[TrialSpec, ...], width: int, rows: int | None = None) -> Table:
+def standing_table(states: dict[str, str], trials: tuple[Job, ...], width: int, rows: int | None = None) -> Table:
     """Return datasets × methods with how many trials are done of how many, and what else is to be said of them.
 
     Args:
@@ -112,7 +114,7 @@ def _cell(counts: Counter[str]) -> Text:
 
 
 @contextmanager
-def suite_display(plan: Plan, todo: list[TrialSpec], console: Console | None = None) -> Iterator[Watch]:
+def suite_display(plan: Plan, todo: list[Job], console: Console | None = None) -> Iterator[Watch]:
     """Show how a suite stands; yields what is to be told of every event."""
     console = console or Console(stderr=True)
     standing = Standing(plan, todo)

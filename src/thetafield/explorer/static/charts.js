@@ -1,5 +1,7 @@
 // Which training domains answer for a descriptor, and with what share.
 
+import { wound } from "thetafield/winding.js";
+
 const TINY = 1.1754943508222875e-38;
 
 // The `count` nearest rows of `anchors` {data, shape: [N, d]}, nearest first; of equally near ones the first.
@@ -23,16 +25,8 @@ export function nearest(point, anchors, count) {
 }
 
 export function makeCharts(part) {
-  const { anchors, map } = part;
-  const place = (z) => {
-    if (map === null) return z;
-    const [rows, columns] = map.shape;
-    return Float64Array.from({ length: rows }, (_, r) => {
-      let sum = 0;
-      for (let c = 0; c < columns; c++) sum += map.data[r * columns + c] * z[c];
-      return sum;
-    });
-  };
+  const { anchors, seen, weights } = part;
+  const place = (z) => (weights === null ? z : wound(seen, z).map((s, k) => s * weights.data[k]));
   const rules = {
     nearest: (z) => nearest(place(z), anchors, 1).map((one) => ({ ...one, share: 1 })),
     partition: (z) => partition(nearest(place(z), anchors, part.count + 1), part.bandwidth),

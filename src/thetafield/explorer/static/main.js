@@ -19,7 +19,7 @@ import { makeWho } from "thetafield/who.js";
 const NEAREST = 6;
 const KEPT = 500; // frames whose times are remembered
 
-const description = readDescription(JSON.parse(byId("description").textContent), byId("weights").textContent);
+const description = await readDescription(JSON.parse(byId("description").textContent), byId("weights").textContent);
 const model = makeModel(description);
 const { data, shape } = description.trust.anchors;
 const anchors = Array.from({ length: shape[0] }, (_, i) => model.raw(data.subarray(i * shape[1], (i + 1) * shape[1])));

@@ -2,12 +2,13 @@
 
 import { expmAction, normBound } from "thetafield/expm.js";
 import { linear, perceptron } from "thetafield/perceptron.js";
+import { wound } from "thetafield/winding.js";
 
 const KEPT = 2 ** 23; // numbers of generators that are remembered
 
 export function makeTransport(part, anchors, latents) {
   const width = anchors.shape[1], m = latents.shape[1];
-  const seen = (z) => (part.projection === null ? z : linear({ weight: part.projection, bias: null }, z));
+  const seen = (z) => wound(part.seen, z);
   const gateOf = (source) => {
     if (part.gate === null) return null;
     return perceptron(part.gate.linear, source).map((s, k) => part.gate.weight.data[k] / (1 + Math.exp(-s)));

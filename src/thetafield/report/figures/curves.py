@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from thetafield.report.style import FAINT, INK, MUTED, PAPER, styled
@@ -14,6 +14,7 @@ from thetafield.report.style import FAINT, INK, MUTED, PAPER, styled
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", INK)
 MARKS: tuple[str, ...] = ("o", "s", "D", "^", "v", "P", "X", "d")
 WIDTH, HEIGHT, TOP, BOTTOM, PER_ROW = 10.4, 2.75, 0.42, 0.62, 4  # inches; panels
+LEFT, RIGHT = 0.065, 0.99  # of the width
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,57 @@ def curve_panels(panels: Sequence[CurvePanel], measure: str, shared: bool = Fals
         measure: What is on the vertical axes.
         shared: Whether all panels have one vertical scale.
     """
-    looks = line_looks([curve for panel in panels for curve in panel.curves])
-    names = list(looks)
-    columns = min(PER_ROW, max(len(panels), 2))
-    rows = -(-len(panels) // columns)
-    across, deep = legend_shape(names)
-    legend = 0.08 + 0.22 * deep if len(names) > 1 else 0.05
-    height = legend + rows * HEIGHT
+    height = panels_height(panels)
     figure = Figure(figsize=(WIDTH, height))
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=shared)
-    figure.subplots_adjust(
-        left=0.065, right=0.99, wspace=0.09 if shared else 0.26, hspace=(TOP + BOTTOM) / (HEIGHT - TOP - BOTTOM)
-    )
-    figure.subplots_adjust(top=1 - (legend + TOP) / height, bottom=BOTTOM / height)
+    draw_panels(figure, panels, measure, shared, gap=0.09 if shared else 0.26)
+    return figure
+
+
+def panels_height(panels: Sequence[CurvePanel]) -> float:
+    """Return how many inches panels and their legend take."""
+    return _legend(line_looks(_all(panels))) + -(-len(panels) // _across(panels)) * HEIGHT
+
+
+def draw_panels(
+    figure: Figure | SubFigure, panels: Sequence[CurvePanel], measure: str, shared: bool, gap: float
+) -> None:
+    """Draw panels and their legend on a figure, or on a part of one, that is as high as they ask for.
+
+    Args:
+        figure: Where they go.
+        panels: The panels, from left to right.
+        measure: What is on the vertical axes.
+        shared: Whether all panels have one vertical scale.
+        gap: Between columns, as a part of their width.
+    """
+    looks, height = line_looks(_all(panels)), panels_height(panels)
+    columns = _across(panels)
+    axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False, sharey=shared)
+    figure.subplots_adjust(left=LEFT, right=RIGHT, wspace=gap, hspace=(TOP + BOTTOM) / (HEIGHT - TOP - BOTTOM))
+    figure.subplots_adjust(top=1 - (_legend(looks) + TOP) / height, bottom=BOTTOM / height)
     for ax, panel in zip(axes.flat, panels, strict=False):
         draw_curves(ax, panel, looks)
+    if shared:  # each panel has set the scale for itself, and the last one would hold for all
+        axes[0, 0].set_ylim(0, 1.05 * max((ax.dataLim.y1 for ax in axes.flat if ax.lines), default=1.0))
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for row in axes:
         row[0].set_ylabel(measure)
-    if len(names) > 1:
-        draw_legend(figure, looks, height, across)
-    return figure
+    if len(looks) > 1:
+        draw_legend(figure, looks, height, legend_shape(list(looks))[0])
+
+
+def _all(panels: Sequence[CurvePanel]) -> list[Curve]:
+    return [curve for panel in panels for curve in panel.curves]
+
+
+def _across(panels: Sequence[CurvePanel]) -> int:
+    return min(PER_ROW, max(len(panels), 2))
+
+
+def _legend(looks: dict[str, tuple[str, str]]) -> float:
+    """Return the inches that the legend takes."""
+    return 0.08 + 0.22 * legend_shape(list(looks))[1] if len(looks) > 1 else 0.05
 
 
 def line_looks(curves: Sequence[Curve]) -> dict[str, tuple[str, str]]:
@@ -177,7 +207,7 @@ def legend_shape(names: Sequence[str]) -> tuple[int, int]:
     return -(-len(names) // deep), deep
 
 
-def draw_legend(figure: Figure, looks: dict[str, tuple[str, str]], height: float, across: int) -> None:
+def draw_legend(figure: Figure | SubFigure, looks: dict[str, tuple[str, str]], height: float, across: int) -> None:
     """Write the names of all lines above the panels."""
     from matplotlib.lines import Line2D
 

@@ -5,41 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import wilcoxon
 
+from thetafield.evaluation.pairs import LEVEL, Paired
 from thetafield.report.store.grid import grid
 from thetafield.report.store.items import Trial
 from thetafield.report.store.paper import is_ours
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Row, Table, unit
-from thetafield.streams import numpy_stream
-
-DRAWS = 2000
-LEVEL = 95  # % of the interval
-FEWEST = 6  # pairs: fewer cannot reach 5 %, whatever they are
-
-
-@dataclass(frozen=True)
-class Paired:
-    """What became of one method against another.
-
-    Args:
-        difference: Mean difference of the errors; below zero where the first method errs less.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        p: Of the signed-rank test, two-sided; None where there are too few domains.
-        better: Share of the domains on which the first method errs less.
-        domains: Number of pairs.
-        repetitions: Number of seeds and splits behind each of them.
-    """
-
-    difference: float
-    low: float
-    high: float
-    p: float | None
-    better: float
-    domains: int
-    repetitions: int
 
 
 @dataclass(frozen=True)
@@ -89,24 +61,8 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
             strata[trial.repetition[1], len(mine)].append(mine - other)
     if not strata:
         return None
-    # Rounded, so that equal differences are equal to the test too.
-    parts = [np.mean(differences, axis=0).round(9) for differences in strata.values()]
-    pairs = np.concatenate(parts)
-    stream = numpy_stream(0, "report", "pairs")
-    total = sum(part[stream.integers(len(part), size=(DRAWS, len(part)))].sum(1) for part in parts)
-    low, high = np.percentile(total / len(pairs), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
-    p = None
-    if len(pairs) >= FEWEST:
-        p = float(wilcoxon(pairs, zero_method="pratt").pvalue) if pairs.any() else 1.0
-    return Paired(
-        difference=float(pairs.mean()),
-        low=float(low),
-        high=float(high),
-        p=p,
-        better=float((pairs < 0).mean()),
-        domains=len(pairs),
-        repetitions=min(map(len, strata.values())),
-    )
+    parts = [np.mean(differences, axis=0) for differences in strata.values()]
+    return Paired.of(parts, repetitions=min(map(len, strata.values())))
 
 
 def duels(results: Results) -> list[Duel]:

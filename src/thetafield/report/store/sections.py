@@ -35,10 +35,6 @@ TITLES = {
     "runtime": "Time of training and testing",
     "smoke": "Smoke test",
 }
-IMPERFECT = (
-    "Left: coordinates of pure noise are added to z. Middle: redundant projections of z are. Right: z is replaced by "
-    "eight projections, of which more and more are dropped. Bands are the standard deviation over seeds."
-)
 
 
 @dataclass(frozen=True)
@@ -165,9 +161,9 @@ def _imperfection(plain: Section, results: Results, wanted: Wanted, rebuilt: Reb
     panels = imperfection_panels(results)
     made = _sweep(panels, plain, results)
     if wanted.figures:
-        from thetafield.report.store.sweep_pictures import sweep_picture
+        from thetafield.report.store.imperfection_picture import imperfection_picture
 
-        made = replace(made, pictures=(sweep_picture(results, panels, "imperfection", plain.title, IMPERFECT),))
+        made = replace(made, pictures=(imperfection_picture(results, panels, plain.title),))
     return made
 
 
@@ -175,10 +171,9 @@ def _sensitivity(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebu
     panels = sensitivity_panels(results)
     made = _sweep(panels, plain, results)
     if wanted.figures:
-        from thetafield.report.store.sweep_pictures import sweep_picture
+        from thetafield.report.store.sweep_pictures import sensitivity_picture
 
-        caption = "One option is varied, all others stay. Bands are the standard deviation over seeds."
-        made = replace(made, pictures=(sweep_picture(results, panels, "sensitivity", plain.title, caption),))
+        made = replace(made, pictures=(sensitivity_picture(results, panels, plain.title),))
     return made
 
 

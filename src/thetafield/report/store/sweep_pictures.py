@@ -1,4 +1,4 @@
-"""The figures of sweeps: imperfect descriptors, sensitivity, convergence, growth; and a table at a glance."""
+"""The figures of sweeps: sensitivity, convergence, growth; and a table at a glance."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,15 +46,15 @@ def overview_picture(table: Table) -> Picture | None:
     )
 
 
-def sweep_picture(results: Results, panels: Sequence[Panel], name: str, title: str, caption: str) -> Picture:
-    """Return the curves of some panels."""
-    shown = [_curves(panel, log=name == "sensitivity") for panel in panels]
+def sensitivity_picture(results: Results, panels: Sequence[Panel], title: str) -> Picture:
+    """Return the curves of the error over each option."""
+    shown = [curves_of(panel, log=True) for panel in panels]
     measure = unit(panels[0].metric).replace(", %", " (%)")
     return Picture(
-        name=name,
+        name="sensitivity",
         title=title,
-        caption=caption,
-        alt=_words(panels),
+        caption="One option is varied, all others stay. Bands are the standard deviation over seeds.",
+        alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: curve_panels(shown, measure, shared=True)) if any(panel.varies for panel in panels) else None,
         reason="No panel has results at two values yet.",
@@ -66,7 +66,7 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     """Return the three panels of convergence."""
     domains, epochs = panels
     bounds = tuple((float(count), float(bound)) for count, bound in paper()["convergence"].items())
-    left = _curves(domains, bounds=bounds)
+    left = curves_of(domains, bounds=bounds)
     losses, name = {}, _main(domains) or _main(epochs)
     for points in [domains.lines.get(name, ())]:
         at = {int(point.x): point for point in points if point.place.trials}
@@ -79,7 +79,7 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     long = None
     trained = [point for point in epochs.lines.get(name, ()) if point.place.trials]
     if len(trained) > 1:
-        curve = next(curve for curve in _curves(epochs).curves if curve.label == drawable(name))
+        curve = next(curve for curve in curves_of(epochs).curves if curve.label == drawable(name))
         long = LongRun(_losses(results, trained[-1]), curve)
     measure = unit(domains.metric).replace(", %", " (%)")
     return Picture(
@@ -90,7 +90,7 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
             f"states. Middle: the loss of {name} in the last phase of training. Right: loss of its longest training, "
             "and the error of trainings of several lengths."
         ),
-        alt=_words(panels),
+        alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: convergence(left, losses, long, measure)) if domains.varies or losses or long else None,
         reason="There are neither results at two sizes nor stored losses yet.",
@@ -107,7 +107,7 @@ def _main(panel: Panel) -> str:
 
 def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     """Return seconds over domains and parameters; the latter from `thetafield speed`, if the store has its record."""
-    domains, parameters = (_curves(panel) for panel in panels)
+    domains, parameters = (curves_of(panel) for panel in panels)
     shown = [
         replace(domains, curves=_long_enough(domains), note="no two stored trials differ\nin their number of domains"),
         replace(parameters, curves=_long_enough(parameters) or _steps(results), note=NO_SIZES),
@@ -120,7 +120,7 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
             "timed, by `thetafield speed --only parameters`, whose record is read where it lies in the store. The "
             "power is fitted to the upper half of the points."
         ),
-        alt=_words(panels),
+        alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
         reason="No two stored trials differ in their size yet.",
@@ -138,9 +138,10 @@ def _steps(results: Results) -> tuple[Curve, ...]:
     return (Curve("a step", x, seconds, (0.0,) * len(x), main=True),) if len(x) > 1 else ()
 
 
-def _curves(
+def curves_of(
     panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = (), note: str = ""
 ) -> CurvePanel:
+    """Return the lines of a panel as they are drawn: mean and standard deviation wherever there are results."""
     curves = []
     for label, points in panel.lines.items():
         cells = [(point.x, cell) for point in points if (cell := point.cell(panel.read)) is not None]
@@ -167,7 +168,7 @@ def _losses(results: Results, point: Point) -> list[float]:
     return [r["loss"] for r in records if r.get("phase") == last and r.get("loss") is not None]
 
 
-def _words(panels: Sequence[Panel]) -> str:
+def words_of(panels: Sequence[Panel]) -> str:
     """Say in words what the curves do: where each begins and ends."""
     said = []
     for panel in panels:

@@ -1,0 +1,192 @@
+"""Is the verdict of `compare` right? On real datasets, against domains that the comparison never saw.
+
+For each dataset and kind of folds, domains are held out by that kind from all of them, the comparison runs on the rest,
+and then every candidate is trained on the rest as it was compared and scored on the domains held out. The verdict is
+right where its method is the best there, or within noise of it: the interval of the paired difference holds zero.
+
+Run: python benchmarks/verdict.py --store out/verdict --budget 10 --out results/cpu/verdict.json
+"""
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thetafield.bench.engine import Conditions, run_suite
+from thetafield.bench.local import LocalWorkers, default_jobs
+from thetafield.bench.plan import Plan
+from thetafield.bench.store import Store
+from thetafield.bench.suite import Suite
+from thetafield.compare import compare
+from thetafield.compare.budget import Allotment
+from thetafield.compare.jobs import FoldTrial
+from thetafield.compare.population import StoredPopulation
+from thetafield.data.domains import DomainSet
+from thetafield.data.folds import domain_folds
+from thetafield.datasets.base import DATASETS, Dataset
+from thetafield.evaluation.pairs import Paired
+from thetafield.files import write_json
+from thetafield.methods.base import METHODS
+from thetafield.report.suite_progress import suite_display
+from thetafield.training.train import pick_device
+
+PLACES = ("eurosat", "arxiv-titles", "weather-aus", "atmosphere", "camels", "pedestrians", "metr-la", "tpt48")
+TIMES = ("elec2", "housing")
+CASES = [(name, kind) for name in PLACES for kind in ("random", "blocked", "edge")] + [(name, "time") for name in TIMES]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """All domains of a dataset of which some are never shown: the last word about a verdict.
+
+    Args:
+        population: All domains, on the disk.
+        kept: Positions of the domains that the comparison has seen.
+        kind: The kind of folds by which the others were held out.
+    """
+
+    population: StoredPopulation
+    kept: tuple[int, ...]
+    kind: str
+    number: int = 0  # one fold, scored on what it holds out
+
+    @property
+    def name(self) -> str:
+        """How results call it."""
+        return self.population.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that determines it."""
+        return {"population": self.population.options, "kept": list(self.kept), "kind": self.kind}
+
+    def build(self, seed: int) -> Dataset:
+        """Return the seen domains for training and the others for the test."""
+        return self.population.divided(np.array(self.kept), self.kind)
+
+
+def main() -> None:
+    """Run the cases that the store lacks and say how many verdicts were right."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--store", type=Path, required=True, help="Folder of the work; what is there is not run again.")
+    parser.add_argument("--budget", type=float, default=10.0, help="Minutes of each comparison.")
+    parser.add_argument("--only", nargs="*", default=[], help="Datasets, or cases such as camels/edge.")
+    parser.add_argument("--methods", help="Names with commas between; those of compare by default.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    wanted = [
+        (name, kind) for name, kind in CASES if not arguments.only or {name, f"{name}/{kind}"} & {*arguments.only}
+    ]
+    found = []
+    for name, kind in wanted:
+        place = arguments.store / f"{name}-{kind}"
+        done = place / "case.json"
+        if not done.exists():
+            print(f"{name}, {kind}", file=sys.stderr, flush=True)
+            write_json(done, _case(name, kind, place, arguments))
+        found.append(json.loads(done.read_text()))
+        said = found[-1]
+        print(
+            f"{name} {kind}: {said['verdict']}, best {said['best']}, right {said['right']}", file=sys.stderr, flush=True
+        )
+        right = sum(case["right"] for case in found)
+        summary = {"command": "python " + " ".join(sys.argv), "right": right, "cases": len(found), "found": found}
+        if arguments.out:
+            write_json(arguments.out, summary)
+    print(json.dumps({"right": right, "cases": len(found), "share": right / max(1, len(found))}))
+
+
+def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the verdict of one dataset and kind of folds is worth."""
+    data = DATASETS[name](arguments.seed)
+    whole = DomainSet.concatenate([data.train, *data.test.values()])
+    if whole.on_disk:
+        whole = whole.select(np.arange(len(whole)))
+    how = {
+        "predictor": data.predictor,
+        "predictor_options": data.predictor_options,
+        "ordered": data.ordered,
+        "standardise": data.standardise,
+    }
+    [(kept, held)] = domain_folds(whole, 1, arguments.seed, kind)
+    methods = {} if arguments.methods is None else {"methods": arguments.methods.split(",")}
+    result = compare(
+        whole.select(kept),
+        place / "compare",
+        folds=kind,
+        budget=arguments.budget,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        device=arguments.device,
+        name=name,
+        display=suite_display,
+        **how,
+        **methods,
+    )
+    task = HeldOut(StoredPopulation.of(whole, place / "data", name, **how), tuple(kept.tolist()), kind)
+    trials = [_trial(task, Allotment.from_record(each), arguments.seed) for each in result["plan"]]
+    _run(trials, place / "trials", arguments)
+    store = Store(place / "trials")
+    results = {trial.method: store.result(trial.key) for trial in trials}
+    errors = {method: np.array(each["errors"]) for method, each in results.items() if each is not None}
+    means = {method: float(values.mean()) for method, values in errors.items()}
+    best, chosen = min(means, key=means.__getitem__), result["method"]
+    lost = None if chosen not in errors else Paired.of([errors[chosen] - errors[best]])
+    return {
+        "dataset": name,
+        "kind": kind,
+        "kept": len(kept),
+        "held_out": len(held),
+        "verdict": chosen,
+        "best": best,
+        "right": chosen == best or (lost is not None and lost.within_noise),
+        "lost": None if lost is None else vars(lost),
+        "metric": result["metric"],
+        "held_out_error": means,
+        "compared_error": {line["method"]: line["error"] for line in result["leaderboard"]},
+        "ties": result["verdict"]["ties"],
+        "descriptors_help": result["verdict"]["descriptors_help"],
+        "absent": result["absent"],
+        "plan": result["plan"],
+        "warnings": result["warnings"],
+        "seconds": result["seconds"],
+        "budget": arguments.budget,
+        "seed": arguments.seed,
+        "device": result["device"],
+        "versions": result["versions"],
+    }
+
+
+def _trial(task: HeldOut, each: Allotment, seed: int) -> FoldTrial:
+    """Return a method's trial with the settings that it was compared with."""
+    assert each.rung is not None
+    left = set(METHODS[each.method].space) - set(each.options)
+    draws = each.rung.draws if left else 0
+    return FoldTrial(task, each.method, each.options, seed, "", each.seconds, tune=draws, tune_folds=each.rung.folds)
+
+
+def _run(trials: list[FoldTrial], folder: Path, arguments: argparse.Namespace) -> None:
+    device = pick_device(arguments.device).type
+    plan = Plan(tuple(trials), Store(folder).states())
+    with suite_display(plan, plan.todo()) as watch:
+        run_suite(
+            Suite("held out", "held out", "", tuple(trials)),
+            trials,
+            folder,
+            lambda count: LocalWorkers(min(count, arguments.jobs or default_jobs(device)), device),
+            conditions=Conditions(),
+            watch=watch,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""How much work fits into the minutes given: lengths of training, and how many settings each method may try."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from thetafield.evaluation import choosing
+from thetafield.methods.base import METHODS
+from thetafield.methods.space import draw_settings
+from thetafield.options import schema
+from thetafield.streams import numpy_stream
+
+PILOT = (1 / 60, 1 / 20)  # shares of a method's length that its pilot trains for
+LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
+BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
+SAFETY = 1.25  # machines are busy, and some settings take longer than others
+INNER = 0.75  # part of the domains that selection trains on
+SCORING = 1.3  # the last training is scored in more ways than those of selection
+Given = Mapping[str, Any]
+NOTHING: Mapping[str, Any] = {}
+MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
+START = 0.3  # least share of what comes before the epochs
+RELATED = ("base", "freeze")  # of what a method lets the data choose, the part that is tried first
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of one training and its scores: fixed + whole · (share of its length)."""
+
+    fixed: float
+    whole: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> "Pace":
+        """Read it off a pilot's two trainings.
+
+        >>> Pace.of([1.0, 2.0])
+        Pace(fixed=0.5, whole=30.0)
+        """
+        short, long = seconds
+        # A pilot may be slowed down by anything: of its longer part, a tenth at least is taken for proportional.
+        whole = max((long - short) / (PILOT[1] - PILOT[0]), 0.1 * long / PILOT[1])
+        return cls(round(max(0.0, long - PILOT[1] * whole), 9), round(whole, 9))
+
+    def seconds(self, share: float) -> float:
+        """Return about how long a training of this share takes."""
+        return self.fixed + self.whole * share
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How thoroughly a method is trained and tuned.
+
+    Args:
+        share: Share of its default length; below one the length is given and not up for choice.
+        draws: Settings to draw beside the defaults.
+        folds: How many times domains are held out for them.
+        depth: What a method that lets the data choose leaves to them: "all", "related", "dials" or "none".
+    """
+
+    share: float
+    draws: int = 0
+    folds: int = 1
+    depth: str = "none"
+
+
+# From the most thorough down: what is drawn is worth more than the last half of the epochs, and a second look at held-
+# out domains more than many draws.
+DRAWN = (
+    *(Rung(1.0, draws, folds) for draws, folds in ((12, 3), (12, 2), (8, 2), (8, 1), (5, 1))),
+    *(Rung(share, draws) for share, draws in ((0.5, 5), (0.5, 3), (0.25, 3), (0.25, 2), (0.1, 2), (0.1, 0), (0.05, 0))),
+)
+CHOSEN = (
+    *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
+    *(Rung(share, depth="dials") for share in (0.5, 0.25, 0.1, 0.05)),
+    Rung(0.05),
+)
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """What a method gets of the budget.
+
+    Args:
+        method: Registry name.
+        options: Its fixed options.
+        rung: How thoroughly it is tuned; None where not even the least fits.
+        seconds: About how long one fold takes.
+    """
+
+    method: str
+    options: Mapping[str, Any]
+    rung: Rung | None
+    seconds: float
+
+    @property
+    def tuned(self) -> bool:
+        """Whether anything of it is chosen on held-out domains."""
+        return self.rung is not None and (self.rung.draws > 0 or self.rung.depth != "none")
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, content: Mapping[str, Any]) -> "Allotment":
+        """Return what was recorded."""
+        rung = None if content["rung"] is None else Rung(**content["rung"])
+        return cls(content["method"], content["options"], rung, content["seconds"])
+
+
+@dataclass(frozen=True)
+class Load:
+    """What costs depend on beside the method.
+
+    Args:
+        domains: Number of domains of a fold's training.
+        kind: The kind of folds.
+        edges: Most folds of that kind inside a fold.
+        seed: Root seed of the draws.
+        reading: Seconds that a fold takes to be read.
+    """
+
+    domains: int
+    kind: str
+    edges: int
+    seed: int
+    reading: float = 0.0
+
+
+def lengths(method: str, given: Given = NOTHING) -> dict[str, int]:
+    """Return the options of a method that its training time is proportional to, as given or by default."""
+    return {name: given.get(name, default) for name, (_, default) in schema(METHODS[method]).items() if name in LENGTHS}
+
+
+def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, int]:
+    """Return the options of a training of a share of the whole length.
+
+    >>> shortened("nda", 0.1)
+    {'steps': 200, 'tune_steps': 50}
+    """
+    own = lengths(method, given)
+    # What epochs start from is cheap beside them, and of little worth if it is cut as short.
+    least = {name: START if "epochs" in own and name != "epochs" else 0.0 for name in own}
+    return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
+
+
+def thrifty(method: str, domains: int) -> dict[str, int]:
+    """Return the samples of a domain in a batch, where the default ones of so many domains are more than enough.
+
+    >>> thrifty("erm", 40), thrifty("erm", 160)
+    ({}, {'samples': 25})
+    """
+    default = schema(METHODS[method]).get("samples", (int, 0))[1]
+    if default * domains <= 2 * BATCH:
+        return {}
+    fewest = FEWEST_OF_CHARTS if METHODS[method].choices else FEWEST_SAMPLES
+    return {"samples": min(default, max(fewest, BATCH // domains))}
+
+
+def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -> dict[str, Any]:
+    """Return what a rung leaves no choice about: what a person gave, though not longer than the rung allows."""
+    entry = METHODS[method]
+    fixed: dict[str, Any] = {**thrifty(method, load.domains), **given}
+    if rung.share < 1:
+        fixed |= shortened(method, rung.share, given)
+    if entry.choices:
+        defaults = {name: default for name, (_, default) in schema(entry).items()}
+        left = {"all": (), "related": set(entry.choices) - set(RELATED), "dials": set(entry.choices), "none": ()}
+        fixed |= {name: defaults[name] for name in sorted(left[rung.depth]) if name not in fixed}
+        if rung.depth == "none":
+            fixed["select"] = False
+    return fixed
+
+
+def cost(method: str, rung: Rung, pace: Pace, load: Load, given: Given = NOTHING) -> float:
+    """Return about how many seconds a fold takes at a rung."""
+    trainings = pace.seconds(rung.share)
+    fixed, selection = fixed_options(method, rung, load, given), 0.0
+    if rung.draws:
+        own = lengths(method, given)
+        shares = [rung.share]
+        for number in range(rung.draws):
+            drawn = draw_settings(METHODS[method].space, numpy_stream(load.seed, "tune", number), fixed)
+            shares.append(sum(drawn.get(name, rung.share * own[name]) / own[name] for name in own) / max(1, len(own)))
+        selection = rung.folds * sum(map(pace.seconds, shares))
+        trainings = pace.seconds(max(shares))
+    if rung.depth != "none" and fixed.get("select", True):
+        candidates, folds, share = _choice(method, fixed, load)
+        selection = candidates * folds * pace.seconds(rung.share * share)
+    return load.reading + SAFETY * (INNER * selection + SCORING * trainings)
+
+
+def _choice(method: str, fixed: Mapping[str, Any], load: Load) -> tuple[int, int, float]:
+    """Return how many candidates a choice has, on how many folds, and their share of the epochs."""
+    entry, few = METHODS[method], load.domains < choosing.FEW
+    if load.domains < choosing.FEWEST:
+        return 0, 0, 1.0
+    names = entry.choices_of_few if few else tuple(entry.choices)
+    others = sum(len(entry.choices[name]) for name in names if name not in fixed)
+    count, wanted = (choosing.FOLDS_OF_FEW, choosing.JUDGED_OF_FEW) if few else (choosing.FOLDS, choosing.JUDGED)
+    folds = min(count, math.ceil(wanted * count / load.domains))
+    if few:
+        return 1 + others, folds, 1.0
+    return 1 + others, folds, (1.0 if "epochs" not in fixed else 0.0) / (1 + others) + 1 / choosing.SHORTER
+
+
+def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
+    """Return what there is to choose from for a method, the most thorough first."""
+    if METHODS[method].choices:
+        if load.domains >= choosing.FEWEST and given.get("select", True):
+            return list(CHOSEN)
+        return [Rung(share) for share in (1.0, 0.5, 0.25, 0.1, 0.05)]  # so few domains choose nothing
+    left = set(METHODS[method].space) - set(given)
+    found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.edges)) for rung in DRAWN]
+    # At a given length there has to be something else to draw.
+    found = [r for r in found if r.share == 1 or not r.draws or left - set(LENGTHS)]
+    return list(dict.fromkeys(found))
+
+
+def allotted(
+    paces: Mapping[str, Pace], total: float, load: Load, given: Mapping[str, Given] = NOTHING
+) -> list[Allotment]:
+    """Share seconds of one fold out among methods: alike, and what one cannot use goes to the others.
+
+    Args:
+        paces: How long each method trains.
+        total: Seconds that one fold of all methods together may take.
+        load: What costs depend on beside the method.
+        given: By method: options that a person has fixed.
+    """
+
+    def priced(method: str) -> list[tuple[Rung, float]]:
+        own = given.get(method, NOTHING)
+        return [(rung, cost(method, rung, paces[method], load, own)) for rung in rungs(method, load, own)]
+
+    prices = {method: priced(method)[::-1] for method in paces}  # the least thorough first
+    place, left = dict[str, int](), total
+    for method in sorted(paces, key=lambda method: prices[method][0][1]):
+        # One whose least takes more than twice its share would leave the others untuned.
+        if prices[method][0][1] <= min(left, MOST_OF_ALL * total / len(paces)):
+            place[method] = 0
+            left -= prices[method][0][1]
+    climbing = {method for method in place if len(prices[method]) > 1}
+    while climbing:  # always the one whose next rung is the cheapest, so that all come as far as the time allows
+        method = min(sorted(climbing), key=lambda method: prices[method][place[method] + 1][1])
+        more = prices[method][place[method] + 1][1] - prices[method][place[method]][1]
+        if more > left:
+            climbing.remove(method)
+            continue
+        place[method] += 1
+        left -= more
+        if place[method] + 1 == len(prices[method]):
+            climbing.remove(method)
+    found = []
+    for method in paces:
+        if method not in place:
+            found.append(Allotment(method, {}, None, prices[method][0][1]))
+            continue
+        rung, seconds = prices[method][place[method]]
+        found.append(Allotment(method, fixed_options(method, rung, load, given.get(method, NOTHING)), rung, seconds))
+    return found

@@ -1,0 +1,75 @@
+"""Where not to trust the recommended method: domains of little trust, stretches of a descriptor, and beyond."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+from thetafield.compare.verdict import amount
+from thetafield.data.arrays import shown
+from thetafield.data.domains import DomainSet
+
+LOW = 0.5  # trust below which a domain is named
+NAMED = 3
+LIKELY = 0.05  # of the rank test, divided by the number of looks
+PART = 3  # a descriptor is looked at in thirds
+FEWEST = 4  # domains of a third
+
+
+def doubts(
+    domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric: str, relevance: Mapping[str, float]
+) -> list[str]:
+    """Return sentences about where errors are large or trust is low.
+
+    Args:
+        domains: The judged domains.
+        errors: Error of the recommended method on each.
+        trust: Trust at each.
+        metric: "error" or "mae".
+        relevance: Descriptor name → how much it drives the shift, where that is known.
+    """
+    told = [*_low_trust(domains, errors, trust, metric), *_stretch(domains, errors, metric)]
+    return [*told, *_range(domains, relevance)]
+
+
+def _low_trust(domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric: str) -> list[str]:
+    low = trust < LOW
+    if not low.any() or low.all():
+        return []
+    worst = ", ".join(str(shown(domains.ids[place])) for place in np.argsort(trust, kind="stable")[:NAMED])
+    there, elsewhere = errors[low].mean(), errors[~low].mean()
+    return [
+        f"Trust is below {LOW:g} at {low.sum()} of {len(low)} domains (least at {worst}): the error is "
+        f"{amount(there, metric)} there and {amount(elsewhere, metric)} elsewhere."
+    ]
+
+
+def _stretch(domains: DomainSet, errors: np.ndarray, metric: str) -> list[str]:
+    """Return the third of one descriptor in which errors are larger by more than chance, if there is one."""
+    looks = []
+    z = domains.z.double().numpy()
+    for name, column in zip(domains.descriptors, z.T, strict=True):
+        low, high = np.quantile(column, [1 / PART, 1 - 1 / PART])
+        for words, inside in ((f"below {low:.3g}", column < low), (f"above {high:.3g}", column > high)):
+            if min(inside.sum(), (~inside).sum()) >= FEWEST:
+                p = mannwhitneyu(errors[inside], errors[~inside], alternative="greater").pvalue
+                looks.append((float(p), name, words, inside))
+    if not looks:
+        return []
+    p, name, words, inside = min(looks, key=lambda look: look[0])
+    if p * len(looks) > LIKELY:
+        return []
+    there, elsewhere = errors[inside].mean(), errors[~inside].mean()
+    return [
+        f"Errors are largest where {name} is {words}: {amount(there, metric)} there, "
+        f"{amount(elsewhere, metric)} elsewhere."
+    ]
+
+
+def _range(domains: DomainSet, relevance: Mapping[str, float]) -> list[str]:
+    if not domains.descriptors:
+        return []
+    order = sorted(range(len(domains.descriptors)), key=lambda k: -relevance.get(domains.descriptors[k], 0.0))[:NAMED]
+    z = domains.z.double().numpy()
+    listed = ", ".join(f"{domains.descriptors[k]} {z[:, k].min():.4g} to {z[:, k].max():.4g}" for k in order)
+    return [f"Nothing is known about domains outside {listed}: expect less of it there, and ask for its trust."]

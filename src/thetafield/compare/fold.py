@@ -1,0 +1,77 @@
+"""One fold of a population as a task that a trial can run on: it sees the kept domains, and is scored on the others."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from thetafield.compare.population import Population
+from thetafield.data.domains import DomainSet
+from thetafield.data.folds import domain_folds
+from thetafield.datasets.base import Dataset
+
+MOST = 5  # outer folds
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some domains of a population held out, or none.
+
+    A domain in the future of a "time" fold is in neither part: what comes after the held-out block is unknown then.
+
+    Args:
+        population: All domains.
+        kind: Which domains are held out: "random", "blocked", "edge" or "time".
+        count: Number of folds.
+        number: Which of them; None trains on all domains, and selects by one fold of the kind.
+    """
+
+    population: Population
+    kind: str
+    count: int
+    number: int | None
+
+    @property
+    def name(self) -> str:
+        """How results call the data."""
+        return self.population.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All that determines the domains besides the seed."""
+        return {"population": self.population.options, "folds": [self.kind, self.count, self.number]}
+
+    def build(self, seed: int) -> Dataset:
+        """Return the domains of this fold; the last ones are remembered, since methods follow each other on a fold."""
+        return _built(self, seed)
+
+
+@lru_cache(maxsize=2)
+def _built(fold: Fold, seed: int) -> Dataset:
+    if fold.number is None:
+        return replace(fold.population.undivided(), holdout=fold.kind)  # by which selection goes
+    whole = _whole(fold.population)
+    kept, held = domain_folds(whole, fold.count, seed, fold.kind)[fold.number]
+    data = fold.population.divided(kept, fold.kind)
+    # Of the domains that are not kept, the held-out ones, at their positions.
+    rest = np.setdiff1d(np.arange(len(whole)), kept)
+    if len(rest) == len(held):
+        return data
+    test = {fold.kind: data.test[fold.kind].select(np.searchsorted(rest, held))}
+    return replace(data, test=test)
+
+
+@lru_cache(maxsize=1)
+def _whole(population: Population) -> DomainSet:
+    return population.whole()
+
+
+def fold_count(kind: str, num_domains: int, num_descriptors: int) -> int:
+    """Return how many outer folds there are: five, or as many as the kind and the domains allow.
+
+    >>> fold_count("random", 40, 2), fold_count("edge", 40, 1), fold_count("time", 8, 1)
+    (5, 2, 4)
+    """
+    most = {"edge": 2 * num_descriptors, "time": num_domains // 2}.get(kind, num_domains)
+    return max(1, min(MOST, most))

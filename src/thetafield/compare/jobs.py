@@ -1,0 +1,183 @@
+"""What a comparison sends to its processes: a pilot that times a method, and a trial on one fold."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thetafield.bench.trial import run_trial
+from thetafield.compare.budget import PILOT, shortened
+from thetafield.compare.fold import Fold
+from thetafield.data.domains import DomainSet
+from thetafield.datasets.base import Dataset
+from thetafield.evaluation.calibrating import Observed, calibrate, observe
+from thetafield.evaluation.scores import evaluate
+from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.storage import read_model, save_model
+from thetafield.geometry.neighbours import nearest
+from thetafield.methods.base import METHODS
+from thetafield.training.train import pick_device, train_field
+
+FORMAT = 1  # of results: where they come to hold something else, every job has another key
+
+
+@dataclass(frozen=True)
+class FoldJob:
+    """What pilots and trials share: a fold, a method and its settings.
+
+    Args:
+        fold: The domains.
+        method: Registry name of the method.
+        options: Those of its options that are given.
+        seed: Root seed.
+        command: What the person typed.
+        expected: About how many seconds it takes, where that is known.
+    """
+
+    fold: Fold
+    method: str
+    options: Mapping[str, Any]
+    seed: int
+    command: str = field(default="", compare=False)
+    expected: float | None = field(default=None, compare=False)
+
+    @property
+    def dataset(self) -> str:
+        """How the data are called."""
+        return self.fold.name
+
+    @property
+    def dataset_label(self) -> str:
+        """What displays call the fold."""
+        return "all" if self.fold.number is None else f"fold {self.fold.number + 1}"
+
+    @property
+    def method_label(self) -> str:
+        """What displays call the method."""
+        return self.method
+
+    @property
+    def keep(self) -> bool:
+        """Whether the field is kept: of a training on all domains."""
+        return self.fold.number is None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All that determines the result."""
+        content = {"job": type(self).__name__, "fold": self.fold.options, "method": self.method, "seed": self.seed}
+        return json.loads(json.dumps(content | {"options": dict(self.options)}))
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What does not determine it."""
+        return {"dataset_label": self.dataset_label, "method_label": self.method_label, "keep": self.keep}
+
+    @property
+    def key(self) -> str:
+        """Sixteen hexadecimal digits that stand for the record."""
+        words = json.dumps(self.record | {"format": FORMAT}, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Pilot(FoldJob):
+    """Short trainings, which tell how long a whole one takes."""
+
+    @property
+    def dataset_label(self) -> str:
+        """What displays call it."""
+        return "pilot"
+
+    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+        """Train for two shares of the method's length, and return the seconds of each."""
+        data = self.fold.build(self.seed)
+        METHODS[self.method].check_needs(data.train, data.ordered, self.fold.name)
+        seconds, scores = [], None
+        for share in (PILOT[0], *PILOT):  # the first one imports and warms up, and is not counted
+            started = time.perf_counter()
+            chosen = {"select": False} if METHODS[self.method].choices else {}
+            options = {**self.options, **shortened(self.method, share, self.options), **chosen}
+            scores = evaluate(_trained(self, data, options, device), _held_out(data))
+            seconds.append(time.perf_counter() - started)
+        assert scores is not None
+        return {"metric": scores.metric, "score": scores.score, "train_seconds": sum(seconds), "seconds": seconds[1:]}
+
+
+@dataclass(frozen=True)
+class FoldTrial(FoldJob):
+    """A method with its selection on the kept domains, scored on the held-out ones.
+
+    Args:
+        tune: Settings to draw and to judge on held-out domains of the kept ones.
+        tune_folds: How many times these are held out.
+        observed: What models of the folds did on domains that they had not seen, to calibrate the last model by.
+    """
+
+    tune: int = 0
+    tune_folds: int = 1
+    observed: Observed | None = field(default=None, compare=False)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All that determines the result."""
+        return super().record | {"tune": self.tune, "tune_folds": self.tune_folds}
+
+    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+        """Run the trial; return its result with what its model did on the held-out domains."""
+        result = run_trial(
+            self.fold,
+            self.method,
+            seed=self.seed,
+            out=out,
+            options=self.options,
+            tune_draws=self.tune,
+            tune_folds=self.tune_folds,
+            device=device,
+            resume=True,
+            checkpoint_every=checkpoint_every,
+        )
+        model, data = read_model(out / "field").to(pick_device(device)), self.fold.build(self.seed)
+        if self.fold.number is not None:
+            return result | _looked_at(model, data)
+        if self.observed is not None and isinstance(model, FieldModel):
+            calibrate(model, self.observed, data.train)
+            save_model(model, out / "field")
+        return result
+
+
+def _trained(job: FoldJob, data: Dataset, options: Mapping[str, Any], device: str) -> Model:
+    return train_field(
+        data.train,
+        job.method,
+        seed=job.seed,
+        options=options,
+        predictor=data.predictor,
+        predictor_options=data.predictor_options,
+        ordered=data.ordered,
+        where=job.fold.name,
+        standardise=data.standardise,
+        device=device,
+    ).model
+
+
+def _held_out(data: Dataset) -> DomainSet:
+    [held] = data.test.values()
+    return held
+
+
+def _looked_at(model: Model, data: Dataset) -> dict[str, Any]:
+    """Return each held-out domain's error, distance to the nearest kept one, and what trust can be learned from."""
+    held = _held_out(data)
+    observed = observe(model, data.train, held) if isinstance(model, FieldModel) else None
+    errors = evaluate(model, held).per_domain.tolist() if observed is None else observed.errors
+    anchors, z = model.trust.anchors, model.scaler(held.z.cpu())
+    distance = nearest(z, anchors.to(z))[0][:, 0].tolist() if z.shape[1] else [0.0] * len(held)
+    return {
+        "errors": errors,
+        "distance": distance,
+        "reach": model.trust.reach,
+        "observed": None if observed is None else asdict(observed),
+    }

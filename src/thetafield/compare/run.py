@@ -1,0 +1,172 @@
+"""A comparison from beginning to end: pilots, a plan, folds, a verdict, and the recommended method on all domains."""
+
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from thetafield import __version__
+from thetafield.bench.engine import Workers
+from thetafield.bench.local import default_jobs
+from thetafield.compare import folder as files
+from thetafield.compare.board import Layout
+from thetafield.compare.budget import Load
+from thetafield.compare.checks import check_domains, warnings_of
+from thetafield.compare.fold import fold_count
+from thetafield.compare.outcome import Compared, write_outcome
+from thetafield.compare.population import Population, StoredPopulation
+from thetafield.compare.stages import Display, Planned, Stages, hired, silent
+from thetafield.data.domains import DomainSet
+from thetafield.data.folds import domain_folds
+from thetafield.errors import OptionError
+from thetafield.files import writable_folder
+from thetafield.methods.base import METHODS
+from thetafield.options import checked
+from thetafield.training.train import data_digest, device_name, pick_device
+
+CANDIDATES = ("erm", "erm-d", "nda", "interpolate", "hypernet", "trees", "trees-x", "neurallio")
+BUDGET = 10.0  # minutes
+
+
+def compare(
+    data: Population | DomainSet,
+    out: Path,
+    *,
+    methods: Sequence[str] = CANDIDATES,
+    folds: str = "random",
+    budget: float = BUDGET,
+    seed: int = 0,
+    jobs: int | None = None,
+    device: str = "auto",
+    name: str = "domains",
+    predictor: str = "mlp",
+    predictor_options: Mapping[str, Any] | None = None,
+    ordered: bool = False,
+    standardise: bool = True,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    command: str = "",
+    display: Display = silent,
+    hire: Callable[[int], Workers] | None = None,
+) -> dict[str, Any]:
+    """Find out which method generalises to unseen domains, and train it on all of them into `out`.
+
+    Every method is tuned and trained on the domains that each fold keeps and scored on those that it holds out; what
+    tuning holds out itself are kept domains, by folds of the same kind. Killed at any moment and called again with the
+    same arguments, it goes on with what is finished.
+
+    Args:
+        data: A person's own table, or domains.
+        out: Folder of the comparison: `result.json`, `domains.csv`, the plan, and the recommended method in `field/`.
+        methods: Registry names of the methods to compare.
+        folds: Which domains are unseen: "random", "blocked", "edge" or "time".
+        budget: Minutes that it may take, about.
+        seed: Root seed.
+        jobs: Processes at a time; one per core by default.
+        device: auto, cpu or cuda.
+        name: How results call the domains; a table has a name of its own.
+        predictor: Registry name of the predictor, where domains are given.
+        predictor_options: Its options.
+        ordered: Whether the only descriptor is an order such as time.
+        standardise: Whether inputs are standardised, where domains are given.
+        options: By method: options that are fixed.
+        command: What the person typed, for the record.
+        display: Shows progress; silent by default.
+        hire: Returns the workers, given the number of jobs; processes of this machine by default.
+
+    Returns:
+        What `result.json` holds.
+
+    Raises:
+        DataError: The data cannot be compared on.
+        FormatError: The folder belongs to another comparison.
+        NeedError: No method could run.
+    """
+    started = time.perf_counter()
+    out, methods = Path(out), tuple(dict.fromkeys(methods))
+    given = {method: dict((options or {}).get(method, {})) for method in methods}
+    for method in methods:
+        checked(METHODS[method], given[method], method)
+    if budget <= 0:
+        raise OptionError(f"The budget is a number of minutes above zero, but got {budget:g}.")
+    place = pick_device(device).type
+    domains = data if isinstance(data, DomainSet) else data.whole()
+    column = None if isinstance(data, DomainSet) else data.options.get("domain")
+    check_domains(domains, column)
+    count = fold_count(folds, len(domains), domains.z.shape[1])
+    parts = domain_folds(domains, count, seed, folds)
+    writable_folder(out)
+    about = {
+        "data": name if isinstance(data, DomainSet) else data.name,
+        "roles": {} if isinstance(data, DomainSet) else data.options,
+        "digest": data_digest(domains),
+        "methods": list(methods),
+        "options": given,
+        "folds": folds,
+        "budget": budget,
+        "seed": seed,
+        "device": place,
+    }
+    files.claim(out, about)
+    earlier = files.finished(out)
+    if earlier is not None:
+        return earlier
+    if isinstance(data, DomainSet):
+        data = StoredPopulation.of(domains, out / files.DATA, name, predictor, predictor_options, ordered, standardise)
+    reading = time.perf_counter() - started
+    run = Stages(
+        population=data,
+        out=out,
+        kind=folds,
+        count=count,
+        seed=seed,
+        command=command,
+        display=display,
+        hire=hire or partial(hired, jobs, place),
+    )
+    resumed = (out / files.PLAN).exists()
+    size = min(len(kept) for kept, _ in parts)
+    load = Load(size, folds, min(3, fold_count(folds, size, domains.z.shape[1])), seed, reading)
+    plan = run.planned(methods, given, load, 60 * budget, jobs or default_jobs(place), started)
+    board, absent = run.folds(plan, Layout([held for _, held in parts], domains.sizes.numpy()))
+    refit, saved = run.refit(board, plan)
+    files.keep_field(saved, out)
+    seconds = time.perf_counter() - started
+    return write_outcome(
+        out,
+        Compared(
+            name=data.name,
+            dataset_options=data.options | ({"holdout": None} if "path" in data.options else {}),
+            domains=domains,
+            parts=parts,
+            kind=folds,
+            seed=seed,
+            board=board,
+            absent=absent,
+            allotments=plan.allotments,
+            refit=refit,
+            warnings=[*warnings_of(domains, seed), *_about_time(plan, seconds, budget, resumed)],
+            seconds=seconds,
+            budget=budget,
+            command=command,
+            device=device_name(torch.device(place)),
+            versions={"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        ),
+    )
+
+
+def _about_time(plan: Planned, seconds: float, budget: float, resumed: bool) -> list[str]:
+    """Return what a person should know about the budget."""
+    untuned = [each.method for each in plan.allotments if not each.tuned and METHODS[each.method].space]
+    short = [each.method for each in plan.allotments if each.rung is not None and each.rung.share < 1]
+    found = []
+    if untuned:
+        found.append(f"The budget was too small to tune {', '.join(untuned)}: they ran with their defaults.")
+    if short:
+        found.append(f"The budget was too small for the full length of training of {', '.join(short)}.")
+    if seconds > 66 * budget and not resumed:
+        found.append(f"The budget of {budget:g} min was exceeded: it took {seconds / 60:.1f} min.")
+    return found

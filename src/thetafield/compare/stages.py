@@ -1,0 +1,200 @@
+"""The stages of a comparison, each of which runs what its store lacks: pilots, folds, and the last training."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from thetafield.bench.engine import Conditions, Watch, Workers, run_suite
+from thetafield.bench.job import Job
+from thetafield.bench.local import LocalWorkers, default_jobs
+from thetafield.bench.plan import Plan
+from thetafield.bench.store import Store
+from thetafield.bench.suite import Suite
+from thetafield.compare import folder as files
+from thetafield.compare.board import Layout, Standing, stand
+from thetafield.compare.budget import Allotment, Load, Pace, allotted, thrifty
+from thetafield.compare.fold import Fold
+from thetafield.compare.jobs import FoldTrial, Pilot
+from thetafield.compare.population import Population
+from thetafield.compare.trusting import joined
+from thetafield.compare.verdict import recommended
+from thetafield.errors import NeedError, OptionError, ThetafieldError
+from thetafield.files import write_json
+from thetafield.methods.base import METHODS
+
+LAST = 15.0  # seconds at the end that belong to the page and to reading
+REFITS = 3.0  # about how many folds of one method the last training and an uneven end cost
+SHORTEST = 5.0  # seconds that a pilot may take at least
+
+Display = Callable[[Plan, list[Job]], AbstractContextManager[Watch]]
+
+
+def silent(plan: Plan, todo: list[Job]) -> AbstractContextManager[Watch]:
+    """Show nothing."""
+    return nullcontext(lambda event: None)
+
+
+def hired(jobs: int | None, device: str, count: int) -> Workers:
+    """Return processes of this machine for so many jobs."""
+    return LocalWorkers(min(count, jobs or default_jobs(device)), device)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What was decided before the folds ran.
+
+    Args:
+        allotments: What each method gets.
+        absent: By method: why it takes no part.
+    """
+
+    allotments: Sequence[Allotment]
+    absent: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What all stages share.
+
+    Args:
+        population: All domains.
+        out: Folder of the comparison.
+        kind: The kind of folds.
+        count: Number of folds.
+        seed: Root seed.
+        command: What the person typed.
+        display: Shows progress.
+        hire: Returns the workers, given the number of jobs.
+    """
+
+    population: Population
+    out: Path
+    kind: str
+    count: int
+    seed: int
+    command: str
+    display: Display
+    hire: Callable[[int], Workers]
+
+    @property
+    def store(self) -> Store:
+        """Where finished jobs lie."""
+        return Store(self.out / files.TRIALS)
+
+    def run(self, name: str, jobs: Sequence[Job], timeout: float | None = None) -> None:
+        """Run the jobs that the store lacks."""
+        plan = Plan(tuple(jobs), self.store.states())
+        todo = plan.todo()
+        with self.display(plan, todo) as watch:
+            run_suite(
+                Suite(name, name, "", tuple(jobs)),
+                jobs,
+                self.out / files.TRIALS,
+                self.hire,
+                conditions=Conditions(timeout=timeout),
+                watch=watch,
+            )
+
+    def planned(
+        self,
+        methods: Sequence[str],
+        given: Mapping[str, Mapping[str, Any]],
+        load: Load,
+        seconds: float,
+        jobs: int,
+        started: float,
+    ) -> Planned:
+        """Return the plan, made once from the pilots and written down: who starts again follows the same one."""
+        path = self.out / files.PLAN
+        if path.exists():
+            stored = files.read(path)
+            return Planned([Allotment.from_record(each) for each in stored["allotments"]], stored["absent"])
+        first = Fold(self.population, self.kind, self.count, 0)
+        pilots = {
+            method: Pilot(first, method, {**thrifty(method, load.domains), **given[method]}, self.seed, self.command)
+            for method in methods
+        }
+        self.run("pilot", list(pilots.values()), timeout=max(SHORTEST, jobs * seconds / len(methods)))
+        paces, absent = {}, {}
+        for method, pilot in pilots.items():
+            result = self.store.result(pilot.key)
+            if result is not None:
+                paces[method] = Pace.of(result["seconds"])
+                continue
+            late = (self.store.failure(pilot.key) or {}).get("kind") == "timeout"
+            absent[method] = (
+                "It was left out for lack of time: two short trainings alone took longer than its share; give a larger "
+                "--budget."
+                if late
+                else self.store.reason(pilot.key)
+            )
+        if not paces:
+            raise NeedError(f"No method can run on these data; {methods[0]}: {absent[methods[0]]}")
+        left = max(0.2 * seconds, seconds - min(LAST, 0.1 * seconds) - (time.perf_counter() - started))
+        total = left / (self.count / min(jobs, self.count * len(paces)) + REFITS / len(paces))
+        allotments, enough = [], 1
+        for each in allotted(paces, total, load, given):
+            if each.rung is None:
+                least = math.ceil(each.seconds * len(paces) * (self.count / jobs + REFITS / len(paces)) / 60 + 1)
+                enough = max(enough, least)
+                absent[each.method] = (
+                    f"It was left out for lack of time: its shortest training takes about {each.seconds:.0f} s a fold; "
+                    f"give about --budget {least}."
+                )
+                continue
+            allotments.append(each)
+        if not allotments:
+            raise OptionError(
+                f"The budget of {seconds / 60:g} min is too small for any of these methods: give about --budget "
+                f"{enough}."
+            )
+        write_json(path, {"allotments": [each.record() for each in allotments], "absent": absent})
+        return self.planned(methods, given, load, seconds, jobs, started)
+
+    def trial(self, each: Allotment, number: int | None) -> FoldTrial:
+        """Return the trial of a method on a fold, or on all domains."""
+        assert each.rung is not None
+        drawable = set(METHODS[each.method].space) - set(each.options)
+        return FoldTrial(
+            Fold(self.population, self.kind, self.count, number),
+            each.method,
+            each.options,
+            self.seed,
+            self.command,
+            each.seconds,
+            tune=each.rung.draws if drawable else 0,
+            tune_folds=each.rung.folds,
+        )
+
+    def folds(self, plan: Planned, layout: Layout) -> tuple[list[Standing], dict[str, str]]:
+        """Run every method on every fold; return those that ended, the least error first, and why others did not."""
+        trials = {each.method: [self.trial(each, number) for number in range(self.count)] for each in plan.allotments}
+        # Fold by fold, so that a process reads each once; the longest first, so that none is left for the end.
+        every = [trial for number in range(self.count) for trial in [own[number] for own in trials.values()]]
+        every.sort(key=lambda trial: (trial.fold.number, -(trial.expected or 0.0)))
+        self.run("folds", every)
+        found = {method: stand(method, own, self.store, layout) for method, own in trials.items()}
+        absent = dict(plan.absent) | {method: words for method, words in found.items() if isinstance(words, str)}
+        board = [each for each in found.values() if isinstance(each, Standing)]
+        if not board:
+            told = "; ".join(f"{method}: {words}" for method, words in absent.items())
+            raise ThetafieldError(f"No method ran to its end. {told}")
+        return sorted(board, key=lambda each: each.error), absent
+
+    def refit(self, board: Sequence[Standing], plan: Planned) -> tuple[dict[str, Any], Path]:
+        """Train the recommended method on all domains, by the same selection; return its result and its field."""
+        winner, _ = recommended(board)
+        allotment = next(each for each in plan.allotments if each.method == winner.method)
+        trial = replace(self.trial(allotment, None), observed=joined(winner.results))
+        self.run("refit", [trial])
+        result = self.store.result(trial.key)
+        if result is None:
+            raise ThetafieldError(
+                f"{winner.method} does best on unseen domains, but could not be trained on all: "
+                f"{self.store.reason(trial.key)}"
+            )
+        return result, self.store.folder / "fields" / trial.key

@@ -1,0 +1,64 @@
+"""CSV as people have it: other separators than a comma, decimal commas, other encodings than UTF-8."""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+SEPARATORS = ",;\t|"
+# UTF-8, what some spreadsheets write, and Western Windows, in which every byte is a sign.
+ENCODINGS = ("utf-8", "utf-16", "cp1252")
+LOOKED_AT = 2**16  # bytes at the beginning
+DECIMAL_COMMA = re.compile(r"(?:^|;)\s*[-+]?\d+,\d+\s*(?=;|$)", re.MULTILINE)
+DECIMAL_POINT = re.compile(r"(?:^|;)\s*[-+]?\d+\.\d+\s*(?=;|$)", re.MULTILINE)
+
+
+def read_csv_file(path: Path) -> pa.Table:
+    """Read a CSV file whose separator is the sign among , ; tab | that its first line has most of.
+
+    With semicolons, numbers such as 3,5 are decimal where none is written with a point. A file that is not UTF-8 is
+    taken for UTF-16 where it begins so, and for Windows-1252 otherwise.
+
+    Raises:
+        ArrowInvalid: It is empty, or its lines differ in length.
+    """
+    with path.open("rb") as file:
+        start = file.read(LOOKED_AT)
+    encoding = _encoding(path, start)
+    text = start.decode(encoding, errors="ignore").lstrip("\ufeff")
+    if not text.strip():
+        raise pa.ArrowInvalid("the file is empty: give a table with a line of column names and one line per sample")
+    separator = _separator(text.splitlines()[0])
+    comma = separator == ";" and DECIMAL_COMMA.search(text) and not DECIMAL_POINT.search(text)
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(encoding=encoding),
+        parse_options=csv.ParseOptions(delimiter=separator),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point="," if comma else "."),
+    )
+    if not table.num_rows:
+        raise pa.ArrowInvalid("it has column names and no rows: give one line per sample")
+    return table
+
+
+def _separator(head: str) -> str:
+    """Return the separator of the line of column names; what stands in quotes does not count.
+
+    >>> _separator('a;"b,c,d";e'), _separator("one")
+    (';', ',')
+    """
+    plain = re.sub(r'"[^"]*"', "", head)
+    return max(SEPARATORS, key=plain.count)
+
+
+def _encoding(path: Path, start: bytes) -> str:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ENCODINGS[1]
+    try:
+        with path.open(encoding=ENCODINGS[0]) as file:
+            while file.read(2**20):
+                pass
+    except UnicodeDecodeError:
+        return ENCODINGS[2]
+    return ENCODINGS[0]

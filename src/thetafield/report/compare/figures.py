@@ -1,0 +1,92 @@
+"""The figures of a comparison: errors over descriptors, and what a field gains far from the training domains."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+from thetafield.report.style import ERROR, FAINT, INK, MUTED, PAPER, UNSEEN, styled
+
+SIZE = (6.4, 4.3)
+PARTS = 8
+
+
+@styled
+def error_over_descriptors(z: np.ndarray, names: list[str], errors: np.ndarray, measure: str) -> Figure:
+    """Draw the error of every unseen domain: on a map of two descriptors, or along one.
+
+    Args:
+        z: The one or two descriptors of each domain, shape (n, 1 or 2).
+        names: Their names.
+        errors: Error of each domain.
+        measure: What the errors are.
+    """
+    figure = Figure(figsize=SIZE)
+    ax = figure.subplots()
+    if z.shape[1] == 1:
+        figure.subplots_adjust(left=0.12, right=0.97, top=0.97, bottom=0.13)
+        _dots(ax, z[:, 0], errors)
+        ax.set(xlabel=names[0], ylabel=measure)
+        ax.set_ylim(0, max(1e-9, 1.08 * float(errors.max())))
+    else:
+        figure.subplots_adjust(left=0.13, right=0.82, top=0.97, bottom=0.13)
+        # The scale ends at the worst domain but a few, so that one freak does not wash out the rest.
+        scale = ScalarMappable(Normalize(0, float(np.percentile(errors, 97)) or 1.0), ERROR)
+        order = np.argsort(errors, kind="stable")  # the worst on top
+        ax.scatter(*z[order].T, c=scale.to_rgba(errors[order]), s=_dot_size(len(z)), edgecolors=MUTED, linewidths=0.5)
+        ax.set(xlabel=names[0], ylabel=names[1])
+        bar = figure.colorbar(scale, cax=ax.inset_axes((1.05, 0, 0.045, 1)), label=measure)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0)
+    _plain(ax)
+    return figure
+
+
+@styled
+def gain_by_distance(distance: np.ndarray, gain: np.ndarray, field: str, pooled: str, measure: str) -> Figure:
+    """Draw how much less a field errs than one model for all, over the distance to the nearest training domain.
+
+    Args:
+        distance: Of each domain, in scaled descriptors.
+        gain: Error of the pooled model minus that of the field.
+        field: Name of the field's method.
+        pooled: Name of the pooled one.
+        measure: What the errors are.
+    """
+    figure = Figure(figsize=SIZE)
+    ax = figure.subplots()
+    figure.subplots_adjust(left=0.13, right=0.97, top=0.97, bottom=0.13)
+    ax.axhline(0, color=MUTED, linewidth=1)
+    _dots(ax, distance, gain)
+    top = 1.1 * float(np.percentile(np.abs(gain), 99)) or 1.0
+    ax.set(xlabel="distance to the nearest training domain (descriptors scaled to their range)", ylim=(-top, top))
+    ax.set_ylabel(f"{pooled} minus {field}: {measure}")
+    for y, words, place in ((0.965, f"{field} errs less", "top"), (0.035, f"{pooled} errs less", "bottom")):
+        ax.text(0.985, y, words, transform=ax.transAxes, ha="right", va=place, color=MUTED, fontsize=9)
+    _plain(ax)
+    return figure
+
+
+def _dots(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw domains as dots, and means of equal parts of them as a line."""
+    ax.scatter(x, y, s=_dot_size(len(x)) / 2, color=UNSEEN, alpha=0.45, linewidths=0)
+    parts = [
+        part for part in np.array_split(np.argsort(x, kind="stable"), min(PARTS, max(1, len(x) // 4))) if len(part)
+    ]
+    means = np.array([(x[part].mean(), y[part].mean()) for part in parts])
+    ax.plot(*means.T, color=INK, marker="o", markersize=5, markeredgecolor=PAPER, linewidth=1.6)
+
+
+def _dot_size(count: int) -> float:
+    return float(np.clip(4000 / max(1, count), 18, 90))
+
+
+def _plain(ax: Axes) -> None:
+    ax.tick_params(length=0)
+    ax.grid(color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(5))
+        axis.set_major_formatter(ScalarFormatter(useOffset=False))

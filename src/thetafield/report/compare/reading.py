@@ -1,0 +1,81 @@
+"""What a comparison left in its folder, as the page takes it."""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thetafield.errors import FormatError
+
+POOLED = "erm"
+DIRECT = ("trees", "trees-x")  # methods without θ(z)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A finished comparison.
+
+    Args:
+        result: `result.json`.
+        ids: Names of the domains that were held out.
+        columns: Numbers of these domains by the head of their column in `domains.csv`.
+    """
+
+    result: dict[str, Any]
+    ids: list[str]
+    columns: dict[str, np.ndarray]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Comparison":
+        """Read the folder of a comparison.
+
+        Raises:
+            FormatError: It holds none, or one that has not ended.
+        """
+        try:
+            result = json.loads((folder / "result.json").read_text())
+            with (folder / "domains.csv").open(newline="", encoding="utf-8") as file:
+                head, *lines = list(csv.reader(file))
+            result["verdict"], result["leaderboard"]
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"{folder} holds no finished comparison ({error}): run thetafield compare.") from None
+        judged = [line for line in lines if line[head.index("fold")]]
+        names = [name for name in head if name not in ("domain", "fold")]
+        numbers = {name: np.array([float(line[head.index(name)]) for line in judged]) for name in names}
+        return cls(result, [line[0] for line in judged], numbers)
+
+    @property
+    def method(self) -> str:
+        """The recommended method."""
+        return self.result["method"]
+
+    @property
+    def metric(self) -> str:
+        """Either "error" or "mae"."""
+        return self.result["metric"]
+
+    def errors(self, method: str) -> np.ndarray:
+        """Return a method's error on each domain."""
+        return self.columns[f"{self.metric}_{method}"]
+
+    @property
+    def descriptors(self) -> list[str]:
+        """The descriptors, the most relevant first where that is known."""
+        relevance = self.result["relevance"]
+        return sorted(self.result["data"]["descriptors"], key=lambda name: -relevance.get(name, {"mean": 0.0})["mean"])
+
+    @property
+    def field_method(self) -> str | None:
+        """The best method with a θ(z) that reads descriptors."""
+        for line in self.result["leaderboard"]:
+            if line["reads_descriptors"] and line["method"] not in DIRECT:
+                return line["method"]
+        return None
+
+    @property
+    def has_pooled(self) -> bool:
+        """Whether the pooled network was compared."""
+        return any(line["method"] == POOLED for line in self.result["leaderboard"])

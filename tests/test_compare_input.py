@@ -1,0 +1,190 @@
+"""What a person may get wrong with a comparison: a clear sentence before any training, or a warning in the result."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from compared import domain_set, table_file
+from thetafield import DomainSet
+from thetafield.cli.compare import compare
+from thetafield.compare.budget import Load, Pace, allotted, cost, fixed_options, rungs
+from thetafield.compare.checks import check_domains, warnings_of
+from thetafield.data.table import read_table_file
+from thetafield.errors import DataError, ThetafieldError
+
+ROLES = {"target": "y", "domain": "d", "descriptors": "z"}
+
+
+def table(**columns):
+    """Sixty rows in six domains; given columns take the place of these."""
+    stream = np.random.default_rng(0)
+    domain = np.repeat(np.arange(6), 10)
+    plain = {
+        "d": domain,
+        "z": np.linspace(0, 1, 6)[domain],
+        "x": stream.normal(size=60),
+        "y": stream.choice(["no", "yes"], 60),
+    }
+    return pa.table(plain | columns)
+
+
+def refusal(tmp_path, content, **settings):
+    """Run the command on a table and return the sentence with which it ends."""
+    path = tmp_path / "t.csv"
+    if isinstance(content, pa.Table):
+        csv.write_csv(content, path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ThetafieldError) as caught:
+        compare(path, out=tmp_path / "out", **(ROLES | settings))
+    error = caught.value
+    assert "\n" not in str(error) and str(error).endswith("."), error
+    assert not (tmp_path / "out").exists()
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "sentence"),
+    [
+        ({"y": ["yes"] * 60}, {}, "y holds one class only"),
+        ({"y": [2.5] * 60}, {}, "The target is 2.5 in every row: there is nothing to predict"),
+        ({"d": range(60), "z": range(60)}, {}, "60 rows make 60 domains (the values of 'd'), about one row each"),
+        ({"d": [1] * 60, "z": [0.5] * 60}, {}, "There are 1 domain(s)"),
+        ({"d": np.repeat(range(4), 15), "z": np.repeat(range(4), 15)}, {}, "needs at least 5"),
+        ({}, {"descriptors": "y"}, "'y' is the target and cannot be a feature or a descriptor too"),
+        ({}, {"features": "x,y"}, "'y' is the target and cannot be a feature"),
+        ({}, {"target": "yy"}, "no column 'yy'; did you mean 'y'?"),
+        ({}, {"methods": "erm,neuralio"}, "There is no method 'neuralio'; did you mean 'neurallio'?"),
+        ({}, {"folds": "temporal"}, "folds are one of random, blocked, edge, time, but got 'temporal'"),
+        ({"w": np.repeat(range(6), 10)}, {"descriptors": "z,w", "folds": "time"}, "time folds need one ordered"),
+        ({}, {"budget": 0.0}, "The budget is a number of minutes above zero"),
+        ({"z": np.arange(60.0)}, {}, "z"),  # it differs within a domain
+        ({"z": ["a", *["b"] * 59]}, {}, "Descriptor 'z' is text"),
+    ],
+)
+def test_a_table_that_cannot_be_compared_is_refused(columns, settings, sentence, tmp_path):
+    assert sentence in refusal(tmp_path, table(**columns), **settings)
+
+
+def test_a_descriptor_that_gives_the_target_away_is_refused(tmp_path):
+    domain = np.repeat(np.arange(6), 10)
+    number = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])[domain]
+    assert "'z' gives the target away" in refusal(tmp_path, table(y=number, z=number))
+    assert "'z' gives the target away" in refusal(tmp_path, table(y=number, z=np.exp(number)))
+    label = np.array(["a", "b", "c", "a", "c", "b"])[domain]
+    code = np.array([0, 1, 2, 0, 2, 1])[domain]
+    assert "'z' gives the target away" in refusal(tmp_path, table(y=label, z=code))
+    free = domain_set("turning")
+    check_domains(free, "place")  # a descriptor that merely matters is none
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n", "the file is empty"),
+        (b"d,z,x,y\n", "column names and no rows"),
+        (b"d,z,x,y\n1,2\n", "cannot be read as csv"),
+    ],
+)
+def test_an_empty_or_broken_file_is_refused(content, sentence, tmp_path):
+    assert sentence in refusal(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(";", "utf-8"), ("\t", "cp1252"), ("|", "utf-16"), (",", "utf-8-sig")]
+)
+def test_other_separators_and_encodings_are_read(separator, encoding, tmp_path):
+    plain = read_table_file(table_file(tmp_path / "plain.csv", num_domains=5))
+    assert plain.column_names[-1] == "größe"
+    other = read_table_file(table_file(tmp_path / "t.csv", separator=separator, encoding=encoding, num_domains=5))
+    assert other.equals(plain)
+
+
+def test_decimal_commas_are_read_where_semicolons_separate(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,5;x,y\n-2,25;z\n")
+    assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1.5, -2.25], "b": ["x,y", "z"]}
+    (tmp_path / "t.csv").write_text("a;b\n1.5;2,5\n2.5;3\n")
+    assert read_table_file(tmp_path / "t.csv")["a"].to_pylist() == [1.5, 2.5]
+
+
+def read(content, **settings):
+    return DomainSet.from_frame(content, target="y", domain="d", descriptors=["z"], **settings)
+
+
+def test_a_feature_that_leaks_is_warned_of():
+    stream = np.random.default_rng(0)
+    y = stream.choice(["no", "yes"], 60)
+    [warning] = warnings_of(read(table(y=y, x=np.where(y == "yes", 1.0, 0.0))))
+    assert "Feature 'x' alone predicts the target almost perfectly" in warning
+    number = stream.normal(size=60)
+    [warning] = warnings_of(read(table(y=number, x=3 * number + 1)))
+    assert "Feature 'x' alone" in warning
+    assert not warnings_of(read(table(y=number)))
+    assert not warnings_of(read(table()))
+
+
+def test_a_million_categories_and_mixed_types_are_told(tmp_path):
+    names = [f"name {i}" for i in range(60)]
+    [warning] = warnings_of(read(table(x=names)))
+    assert "Feature 'x' is text with 50 different values or more" in warning
+    # Numbers among which there is text are text, and so are their labels.
+    mixed = [*map(str, range(59)), "none"]
+    path = tmp_path / "t.csv"
+    csv.write_csv(table(x=mixed), path)
+    assert "Feature 'x' is text" in warnings_of(read(read_table_file(path)))[0]
+    many = pa.table(
+        {"d": np.arange(400) % 8, "z": np.arange(400) % 8, "x": np.arange(400.0), "y": [f"l{i}" for i in range(400)]}
+    )
+    with pytest.raises(DataError, match="400 different labels"):
+        check_domains(read(many), "d")
+
+
+def test_a_folder_of_something_else_is_not_touched(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("kept")
+    parquet.write_table(table(), tmp_path / "t.parquet")
+    with pytest.raises(ThetafieldError, match="holds something else than a comparison"):
+        compare(tmp_path / "t.parquet", out=tmp_path / "out", **ROLES)
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["mine.txt"]
+    with pytest.raises(ThetafieldError, match="--domain"):
+        compare(tmp_path / "t.parquet", out=tmp_path / "new", target="y")
+
+
+def load(domains=40, **settings):
+    return Load(domains=domains, kind="random", edges=3, seed=0, **settings)
+
+
+def test_more_time_is_never_less_thorough():
+    paces = {method: Pace(0.1, 5.0) for method in ("erm", "trees", "neurallio", "nda")}
+    earlier = None
+    for total in (0.1, 2.0, 10.0, 40.0, 200.0, 5000.0):
+        found = {each.method: each for each in allotted(paces, total, load())}
+        assert sum(each.seconds for each in found.values() if each.rung) <= total
+        rank = {
+            m: len(rungs(m, load())) if e.rung is None else rungs(m, load()).index(e.rung) for m, e in found.items()
+        }
+        if earlier is not None:
+            assert all(rank[method] <= earlier[method] for method in paces)
+        earlier = rank
+    assert set(earlier.values()) == {0}
+
+
+def test_nobody_gets_much_more_than_the_others_until_they_have_all_they_can_use():
+    paces = {"erm": Pace(0.0, 5.0), "erm-d": Pace(0.0, 5.0), "neurallio": Pace(1.0, 50.0)}
+    found = {each.method: each for each in allotted(paces, 60.0, load())}
+    assert found["erm"].rung == found["erm-d"].rung and found["erm"].tuned
+    assert found["neurallio"].rung is not None and found["neurallio"].seconds < 3 * found["erm"].seconds
+
+
+def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
+    for method in ("erm", "trees", "interpolate", "hypernet", "neurallio"):
+        for rung in rungs(method, load()):
+            fixed = fixed_options(method, rung, load())
+            assert cost(method, rung, Pace(0.1, 1.0), load()) > 0
+            assert ("steps" in fixed or "rounds" in fixed or "epochs" in fixed) == (rung.share < 1)
+    assert fixed_options("neurallio", rungs("neurallio", load())[-1], load())["select"] is False
+    assert fixed_options("erm", rungs("erm", load(400))[0], load(400)) == {"samples": 16}
+    given = {"steps": 100, "lr": 0.01, "weight_decay": 0.0}
+    assert all(rung.draws == 0 for rung in rungs("erm", load(), given))

@@ -1,0 +1,61 @@
+"""The paired test over domains, and against whom it is made."""
+
+import numpy as np
+import pytest
+
+from reported import table_one
+from thetafield.report.store.pairing import duels, paired
+
+
+def trials(builder, method, errors, **given):
+    """Trials of one method, given errors by seed."""
+    for seed, values in enumerate(errors):
+        builder.trial("real", "elec2", method, seed, values, **given)
+    return [trial for trial in builder.read().trials if trial.method == method]
+
+
+def test_pairs_are_domains_averaged_over_seeds(builder):
+    other = trials(builder, "erm", [[10, 20, 30, 40, 50, 60], [12, 22, 32, 42, 52, 62]])
+    ours = trials(builder, "nda", [[9, 17, 29, 37, 49, 57], [9, 21, 29, 41, 49, 61]])
+    outcome = paired(ours, other)
+    # By hand: −1, −3, −1, −3, … and −3, −1, −3, −1, …, so −2 at every domain.
+    assert (outcome.difference, outcome.low, outcome.high) == (-2.0, -2.0, -2.0)
+    assert (outcome.better, outcome.domains, outcome.repetitions) == (1.0, 6, 2)
+    assert outcome.p < 0.05
+    turned = paired(other, ours)
+    assert turned.difference == 2.0 and turned.better == 0.0 and turned.p == pytest.approx(outcome.p)
+
+
+def test_pairing_asks_for_the_same_seed_and_enough_domains(builder):
+    few, equal = trials(builder, "erm", [[1, 2, 3]]), trials(builder, "nda", [[1, 2, 3]])
+    assert paired(few, equal).p is None
+    builder.trial("real", "elec2", "film", 7, [1, 2, 3])
+    alone = [trial for trial in builder.read().trials if trial.method == "film"]
+    assert paired(alone, few) is None
+
+
+def test_equal_methods_do_not_differ(builder):
+    same = trials(builder, "erm", [np.arange(30)])
+    assert (paired(same, same).p, paired(same, same).difference) == (1.0, 0.0)
+    rng = np.random.default_rng(0)
+    base = rng.uniform(20, 30, 200)
+    near = trials(builder, "nda", [base]), trials(builder, "film", [base + rng.normal(0, 1, 200)])
+    outcome = paired(*near)
+    assert outcome.low < 0 < outcome.high and outcome.p > 0.05
+
+
+def test_splits_add_pairs_of_their_own(builder):
+    for split, shift in ((0, -1.0), (1, -3.0)):
+        for seed in range(2):
+            for method, move in (("erm", 0.0), ("neurallio", shift)):
+                values = np.arange(10.0, 20.0) + move
+                builder.trial("real", "eurosat", method, seed, values, dataset_options={"split": split})
+    [duel] = duels(builder.read().of("real"))
+    assert (duel.paired.domains, duel.paired.repetitions, duel.paired.difference) == (20, 2, -2.0)
+    assert (duel.ours, duel.rival, duel.column) == ("NeuralLio", "ERM", "EuroSAT")
+
+
+def test_the_rival_is_the_best_of_the_others(builder):
+    results = table_one(builder)
+    [duel] = [duel for duel in duels(results) if duel.column == "2-Moons"]
+    assert duel.rival == "NDA" and duel.paired.difference == pytest.approx(-19.0) and duel.paired.p < 0.001

@@ -1,0 +1,37 @@
+"""What falls short is found and told first, and nothing is blamed that does not deserve it."""
+
+import numpy as np
+
+from reported import table_one
+from thetafield.report.store.sections import Wanted, sections
+from thetafield.report.store.shortfalls import missing, ordered
+
+
+def test_shortfalls_are_found(builder):
+    table_one(builder)
+    for seed, level in enumerate((20.0, 21.0, 90.0)):
+        builder.trial("real", "elec2", "erm", seed, level / 2 + np.arange(12.0))
+        builder.trial("real", "elec2", "neurallio", seed, level + np.arange(12.0))
+    results = builder.read()
+    parts = sections(results, Wanted(figures=False))
+    short = ordered([*(one for part in parts for one in part.shortfalls), *missing(results)])
+    assert [one.what for one in short["paper"]] == ["NeuralLio, 2-Moons"]
+    assert "5.00 ± 1.00 here, 3.2 ± 1.2 in the paper." in short["paper"][0].text
+    assert [one.what for one in short["rival"]] == ["Elec2"] and "ERM errs less" in short["rival"][0].text
+    assert [one.what for one in short["unsteady"]] == ["NeuralLio on Elec2"]
+    assert any("sensitivity" in one.text and "bench SUITE --store" in one.text for one in short["missing"])
+    assert any("NeuralLio clearly errs less" in line and "NDA" in line for part in parts for line in part.stands)
+
+
+def test_a_store_of_ones_own_suite_misses_no_other(builder):
+    builder.trial("own", "two-moons", "erm", 0, [1.0])
+    assert not list(missing(builder.read()))
+
+
+def test_a_baseline_that_is_strong_when_tuned_is_not_called_weak(builder):
+    for seed in range(2):
+        builder.trial("paper-table1", "two-moons", "dann", seed, [50.0, 50.2])
+        builder.trial("paper-table1", "two-moons", "cdann", seed, [50.0, 50.2])
+        builder.trial("paper-table1", "two-moons", "dann", seed, [33.0, 34.0], tune=8, group="tuned")
+    [part] = sections(builder.read(), Wanted(figures=False))
+    assert [one.what for one in part.shortfalls if one.kind == "baseline"] == ["CDANN, 2-Moons"]

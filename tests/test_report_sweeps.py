@@ -1,0 +1,112 @@
+"""Sweeps: one thing is varied at a time, and imperfect descriptors are shown as the dataset makes them."""
+
+import numpy as np
+import pytest
+
+from thetafield.datasets.two_moons import MESH, two_moons
+from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.store.imperfection_picture import constructions
+from thetafield.report.store.sections import Wanted, sections
+from thetafield.report.store.sweeps import (
+    convergence_panels,
+    imperfection_panels,
+    scaling_panels,
+    sensitivity_panels,
+    sweep_table,
+)
+
+
+def test_imperfections_are_told_apart(builder):
+    for level in range(3):
+        builder.trial(
+            "imperfection", "two-moons", "neurallio", 0, [level], dataset_options={"noise_coordinates": level}
+        )
+        builder.trial(
+            "imperfection", "two-moons", "neurallio", 0, [10 + level], dataset_options={"dropped_coordinates": level}
+        )
+    results = builder.read().of("imperfection")
+    noise, redundancy, dropped = imperfection_panels(results)
+    [line] = noise.lines.values()
+    assert [(point.x, point.cell(noise.read).value) for point in line] == [(0, 0), (1, 1), (2, 2)]
+    # Dropping none of eight projections is not the same as true coordinates.
+    assert [point.cell(dropped.read).value for point in next(iter(dropped.lines.values()))] == [10, 11, 12]
+    assert [point.x for point in next(iter(redundancy.lines.values()))] == [0]
+    table = sweep_table(noise, results, "Noise")
+    assert [column.title for column in table.columns] == ["0", "1", "2"] and table.name == "imperfection-noise"
+
+
+def test_sensitivity_varies_one_option_at_a_time(builder):
+    for value in (8, 32, 64):
+        builder.trial("sensitivity", "two-moons", "neurallio-paper", 0, [value], options={"latent_dim": value})
+    for value in (3, 5, 7):
+        builder.trial("sensitivity", "two-moons", "neurallio-paper", 0, [100 + value], options={"neighbours": value})
+    panels = {panel.name: panel for panel in sensitivity_panels(builder.read().of("sensitivity"))}
+    [latent], [charts] = panels["latent-dim"].lines.items(), panels["neighbours"].lines.items()
+    assert latent[0] == charts[0] == "NeuralLio (paper)"
+    assert [point.x for point in latent[1]] == [8, 32, 64] and [point.x for point in charts[1]] == [3, 5, 7]
+    # k = 5 and a latent of 32 are the defaults: asked for twice, one seed counts once.
+    assert all(len(point.place.trials) == 1 for points in (latent[1], charts[1]) for point in points)
+
+
+def test_convergence_has_two_sweeps(builder):
+    for count in (10, 20, 50):
+        builder.trial("convergence", "two-moons", "neurallio", 0, [count], dataset_options={"num_train": count})
+    for epochs in (100, 600):
+        builder.trial("convergence", "two-moons", "neurallio", 0, [1000 + epochs], options={"epochs": epochs})
+    domains, epochs = convergence_panels(builder.read().of("convergence"))
+    assert [point.x for point in domains.lines["NeuralLio"]] == [10, 20, 50]
+    assert [point.x for point in epochs.lines["NeuralLio"]] == [100, 600]
+
+
+def test_scaling_without_sizes_says_where_they_are_measured(builder):
+    builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": 10})
+    [part] = sections(builder.read(), Wanted(figures=True))[:1]
+    assert part.pictures[0].draw is None and "size" in part.pictures[0].reason
+    assert len(scaling_panels(builder.read().of("scaling"))) == 2
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_imperfect_descriptors_are_shown_as_the_dataset_makes_them(seed):
+    noisy, redundant, incomplete = constructions((5, 4, 7), seed)
+    assert [one.label for one in noisy.coordinates] == ["scale", "rotation", *["noise"] * 5]
+    true = np.stack([one.values for one in noisy.coordinates[:2]], -1)
+    assert (np.diff(true[..., 0], axis=0) > 0).all() and (np.diff(true[..., 1], axis=1) > 0).all()
+    drawn = np.stack([one.values for one in noisy.coordinates[2:]], -1).reshape(-1, 5)
+    assert abs(np.corrcoef(np.concatenate([true.reshape(-1, 2), drawn], 1).T) - np.eye(7)).max() < 0.2
+    stored = two_moons(seed, num_train=2, num_test=1, redundant_coordinates=4).test["mesh"].z.numpy()
+    shown = np.stack([one.values for one in redundant.coordinates], -1)
+    np.testing.assert_allclose(shown, stored.reshape(MESH, MESH, 6), rtol=1e-5, atol=1e-4)
+    assert [one.label for one in incomplete.coordinates] == [*(f"goes at {k}" for k in range(1, 8)), "stays"]
+    for dropped in (0, 3, 7):
+        left = two_moons(seed, num_train=2, num_test=1, dropped_coordinates=dropped).test["mesh"].z.numpy()
+        shown = np.stack([one.values.ravel() for one in incomplete.coordinates[dropped:]], -1)
+        # The same ones, in the order in which they go.
+        np.testing.assert_allclose(np.sort(shown, 1), np.sort(left, 1), rtol=1e-5, atol=1e-4)
+
+
+def test_the_constructions_stand_above_the_curves(builder):
+    for option, levels in (("noise_coordinates", (0, 2)), ("dropped_coordinates", (0, 3))):
+        for level in levels:
+            given = {"dataset_options": {option: level}}
+            builder.trial("imperfection", "two-moons", "neurallio", 1, [5.0 + 10 * level], **given)
+    part, *_ = sections(builder.read().of("imperfection"), Wanted())
+    [picture] = part.pictures
+    assert "for seed 1" in picture.caption
+    upper, lower = picture.draw().subfigs
+    pictures = [ax for ax in upper.axes if ax.images]
+    assert [ax.get_title() for ax in upper.axes if not ax.images] == [
+        "2 coordinates of noise added",
+        "No projection added",
+        "3 of 8 projections dropped",
+    ]
+    assert len(pictures) == 4 + 2 + 8
+    assert [ax.get_title() for ax in lower.axes] == ["Noise", "Redundancy", "Incompleteness"]
+
+
+def test_panels_of_one_scale_hold_all_curves():
+    panels = [
+        CurvePanel(name, "", (Curve("a", (0.0, 1.0), (1.0, top), (0.0, 1.0)),))
+        for name, top in (("low", 2.0), ("high", 9.0))
+    ]
+    figure = curve_panels(panels, "error", shared=True)
+    assert all(ax.get_ylim()[0] == 0 and ax.get_ylim()[1] >= 10 for ax in figure.axes)
