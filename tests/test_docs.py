@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from thetafield.datasets.base import DATASETS
+from thetafield.datasets.root import AbsentError, data_root
+from thetafield.datasets.weather_aus import SOURCE
 from thetafield.methods.base import METHODS
 from thetafield.predictors.base import PREDICTORS
 
@@ -28,15 +31,30 @@ sys.modules["run_page"] = run_page
 spec.loader.exec_module(run_page)
 
 
-def run(page, folder):
+def run(page, folder, **variables):
     words = [sys.executable, "-W", "error", RUNNER, page, "--out", folder]
-    env = os.environ | {"OMP_NUM_THREADS": "1", "THETAFIELD_DATA": str(folder)}
+    env = os.environ | {"OMP_NUM_THREADS": "1", "THETAFIELD_DATA": str(folder)} | variables
     return subprocess.run(words, capture_output=True, text=True, env=env, timeout=400)
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_runs_and_prints_what_it_shows(name, tmp_path):
     done = run(DOCS / f"{name}.md", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tutorial_on_rain_runs_where_its_data_are(tmp_path):
+    """Its service listens on a free port, since others may run the page on this machine too."""
+    try:
+        SOURCE.paths()
+    except AbsentError as absent:
+        pytest.skip(str(absent))
+    if find_spec("uvicorn") is None:
+        pytest.skip("the service needs the extra: pip install 'thetafield[serve]'")
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        port = line.getsockname()[1]
+    done = run(DOCS / "tutorial-rain.md", tmp_path, THETAFIELD_DATA=str(data_root()), PORT=str(port))
     assert done.returncode == 0, done.stderr
 
 
@@ -158,7 +176,7 @@ def test_links_lead_somewhere(site):
 def test_pages_are_completed_from_the_repository(site):
     """Links out of docs/ become paths, and tables of suites and commands are those of the package."""
     text = (site / "neurallio.html").read_text(encoding="utf-8")
-    assert "<code>results/two-moons</code>" in text and "../results" not in text
+    assert "<code>results/runs.jsonl.xz</code>" in text and "../results" not in text
     text = (site / "benchmarks.html").read_text(encoding="utf-8")
     assert all(f"<code>{path.stem}</code>" in text for path in (ROOT / "src/thetafield/bench/suites").glob("*.toml"))
     text = (site / "api/index.html").read_text(encoding="utf-8")
@@ -168,7 +186,15 @@ def test_pages_are_completed_from_the_repository(site):
 @needs_mkdocs
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium to open the pages")
 @pytest.mark.parametrize(
-    "name", ["theory.html", "beyond.html", "tutorial-two-moons.html", "tutorial-table.html", "api/methods.html"]
+    "name",
+    [
+        "theory.html",
+        "beyond.html",
+        "tutorial-two-moons.html",
+        "tutorial-table.html",
+        "tutorial-rain.html",
+        "api/methods.html",
+    ],
 )
 def test_a_browser_shows_the_page_from_the_disk(site, name, tmp_path):
     """Formulas are set, pictures are there, nothing is logged, and nothing is wider than the screen."""

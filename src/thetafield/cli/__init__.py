@@ -6,11 +6,11 @@ import time
 
 import typer
 
-from thetafield.cli import bench, compare, explore, listing, report, serve, tools, train
+from thetafield.cli import bench, compare, explore, listing, packing, report, serve, tools, train
 from thetafield.cli.common import app
 from thetafield.errors import ThetafieldError
 
-__all__ = ["app", "bench", "compare", "explore", "listing", "main", "report", "serve", "tools", "train"]
+__all__ = ["app", "bench", "compare", "explore", "listing", "main", "packing", "report", "serve", "tools", "train"]
 
 
 def main() -> None:

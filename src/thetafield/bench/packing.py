@@ -1,0 +1,107 @@
+"""A store as one small file, to keep, to send, or to put together with others: JSON lines, compressed.
+
+A line is one file of the store: its kind (store, suites, results, absent, failures or histories), its name and its
+content. Losses are thinned out, since a curve has no more points than a figure shows; fields stay behind.
+"""
+
+import json
+import lzma
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from thetafield.bench.store import Store, StoreError
+from thetafield.files import write_json, write_whole
+
+ENDING = ".jsonl.xz"
+KINDS = ("suites", "absent", "failures", "results", "histories")
+POINTS = 100  # of a curve of losses, for each phase
+Line = tuple[str, str, Any]
+
+
+def pack(folders: Sequence[Path], file: Path) -> int:
+    """Write all that several stores hold into one file, and return the number of results.
+
+    Of a trial that several stores hold, the first result counts; a result outweighs a failure, and both outweigh
+    absence. Of a suite that several have run, the longest record counts.
+
+    Raises:
+        StoreError: One is no store, or the file has another ending.
+    """
+    if not file.name.endswith(ENDING):
+        raise StoreError(f"{file} should be called something{ENDING}: it is JSON lines, compressed.")
+    found: dict[tuple[str, str], Any] = {}
+    for folder in folders:
+        if not (folder / "store.json").is_file():
+            raise StoreError(f"{folder} is not a store: `thetafield bench SUITE --store {folder}` makes one.")
+        Store(folder)  # refuses other formats
+        for kind, name, content in _files(folder):
+            known = found.get((kind, name))
+            if known is None or (kind == "suites" and len(content["trials"]) > len(known["trials"])):
+                found[kind, name] = content
+    for weaker, stronger in (("absent", "failures"), ("absent", "results"), ("failures", "results")):
+        for name in [name for kind, name in found if kind == weaker and (stronger, name) in found]:
+            del found[weaker, name]
+    header = json.loads((folders[0] / "store.json").read_text())
+    lines = [("store", "store", header), *((*key, found[key]) for key in sorted(found))]
+    text = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
+    write_whole(file, lzma.compress(text.encode()))
+    return sum(kind == "results" for kind, _ in found)
+
+
+def unpack(file: Path, folder: Path) -> int:
+    """Add what a packed file holds to a store, which may be new, and return the number of results that it lacked.
+
+    Raises:
+        StoreError: The file is damaged, or the store is in use or of another format.
+    """
+    lines = _lines(file)
+    if not lines or lines[0][0] != "store":
+        raise StoreError(f"{file} is not a packed store: `thetafield pack STORE --out FILE{ENDING}` makes one.")
+    store, added = Store(folder), 0
+    with store.room(), store.locked():
+        for kind, name, content in lines[1:]:
+            path = store.path(kind, name)
+            if path.exists() or (kind in ("absent", "failures") and store.path("results", name).exists()):
+                continue
+            write_json(path, content)
+            added += kind == "results"
+    return added
+
+
+def _files(folder: Path) -> Iterator[Line]:
+    for kind in KINDS:
+        for path in sorted((folder / kind).glob("*.json")):
+            if not path.name.startswith("."):
+                content = json.loads(path.read_text())
+                yield kind, path.stem, _thinned(content) if kind == "histories" else content
+
+
+def _lines(file: Path) -> list[Line]:
+    try:
+        with lzma.open(file, "rt", encoding="utf-8") as lines:
+            found = [tuple(json.loads(line)) for line in lines]
+    except FileNotFoundError:
+        raise StoreError(f"{file} does not exist.") from None
+    except (lzma.LZMAError, EOFError, UnicodeDecodeError, json.JSONDecodeError, OSError) as error:
+        raise StoreError(f"{file} is damaged or no packed store ({error}).") from None
+    known = ("store", *KINDS)
+    if any(len(line) != 3 or line[0] not in known or Path(str(line[1])).name != line[1] for line in found):
+        raise StoreError(f"{file} holds a line that is none of a store's.")
+    return found
+
+
+def _thinned(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return some epochs of each phase, the first and the last among them, with six digits."""
+    phases: dict[Any, list[dict[str, Any]]] = {}
+    for epoch in history:
+        phases.setdefault(epoch.get("phase"), []).append(epoch)
+    kept = []
+    for epochs in phases.values():
+        step = (len(epochs) - 1) / (min(POINTS, len(epochs)) - 1) if len(epochs) > 1 else 1
+        kept += [epochs[round(i * step)] for i in range(min(POINTS, len(epochs)))]
+    return [{name: _short(value) for name, value in epoch.items()} for epoch in kept]
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value

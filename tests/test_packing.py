@@ -1,0 +1,83 @@
+"""A store as one file: nothing is lost on the way there and back."""
+
+import json
+import lzma
+
+import pytest
+
+from thetafield.bench.packing import POINTS, pack, unpack
+from thetafield.bench.store import StoreError
+
+
+def a_store(folder, **files):
+    """Write a store of files such as results={"a": {...}}."""
+    folder.mkdir()
+    (folder / "store.json").write_text(json.dumps({"format": 1, "thetafield": "0.1.0"}))
+    for kind, contents in files.items():
+        (folder / kind).mkdir()
+        for name, content in contents.items():
+            (folder / kind / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): json.loads(path.read_text())
+        for path in folder.rglob("*.json")
+        if path.name != "store.json"
+    }
+
+
+def test_a_store_comes_back_whole(tmp_path):
+    suites = {"moons": {"trials": [{"key": "a"}, {"key": "b"}]}}
+    whole = a_store(tmp_path / "one", suites=suites, results={"a": {"score": 1.5}}, failures={"b": {"kind": "error"}})
+    assert pack([whole], tmp_path / "runs.jsonl.xz") == 1
+    assert unpack(tmp_path / "runs.jsonl.xz", tmp_path / "two") == 1
+    assert contents(tmp_path / "two") == contents(whole)
+    assert unpack(tmp_path / "runs.jsonl.xz", tmp_path / "two") == 0  # a second time adds nothing
+
+
+def test_stores_are_put_together(tmp_path):
+    short, long = ({"s": {"trials": [{}] * n}} for n in (1, 3))
+    one = a_store(tmp_path / "one", suites=short, results={"a": {"score": 1}}, absent={"b": {"kind": "data"}})
+    two = a_store(tmp_path / "two", suites=long, results={"a": {"score": 2}, "b": {}}, failures={"c": {}})
+    assert pack([one, two], tmp_path / "both.jsonl.xz") == 2
+    unpack(tmp_path / "both.jsonl.xz", tmp_path / "both")
+    found = contents(tmp_path / "both")
+    assert found["results/a.json"] == {"score": 1} and len(found["suites/s.json"]["trials"]) == 3
+    assert "absent/b.json" not in found and "failures/c.json" in found
+
+
+def test_what_is_in_a_store_stays(tmp_path):
+    pack([a_store(tmp_path / "one", results={"a": {"score": 1}}, failures={"b": {}})], tmp_path / "x.jsonl.xz")
+    there = a_store(tmp_path / "there", results={"a": {"score": 7}, "b": {"score": 8}})
+    assert unpack(tmp_path / "x.jsonl.xz", there) == 0
+    assert contents(there) == {"results/a.json": {"score": 7}, "results/b.json": {"score": 8}}
+
+
+def test_losses_are_thinned_out(tmp_path):
+    history = [{"phase": "joint", "epoch": i, "loss": 1 / (i + 3)} for i in range(1000)]
+    history = [{"phase": "base", "epoch": 0, "loss": 0.5}, *history]
+    pack([a_store(tmp_path / "one", histories={"a": history})], tmp_path / "x.jsonl.xz")
+    unpack(tmp_path / "x.jsonl.xz", tmp_path / "two")
+    kept = contents(tmp_path / "two")["histories/a.json"]
+    assert len(kept) == POINTS + 1 and [kept[0]["epoch"], kept[1]["epoch"], kept[-1]["epoch"]] == [0, 0, 999]
+    assert kept[2]["loss"] == pytest.approx(1 / (kept[2]["epoch"] + 3), rel=1e-5)
+
+
+def test_bad_files_are_said_in_a_sentence(tmp_path):
+    with pytest.raises(StoreError, match="is not a store"):
+        pack([tmp_path], tmp_path / "x.jsonl.xz")
+    with pytest.raises(StoreError, match=r"should be called something\.jsonl\.xz"):
+        pack([a_store(tmp_path / "one")], tmp_path / "x.zip")
+    with pytest.raises(StoreError, match="does not exist"):
+        unpack(tmp_path / "none.jsonl.xz", tmp_path / "two")
+    (tmp_path / "bad.jsonl.xz").write_bytes(b"no such thing")
+    with pytest.raises(StoreError, match="damaged or no packed store"):
+        unpack(tmp_path / "bad.jsonl.xz", tmp_path / "two")
+    # A name that leads out of the store is none of its own.
+    lines = '["store","store",{"format":1}]\n["results","../../evil",{}]\n'
+    (tmp_path / "evil.jsonl.xz").write_bytes(lzma.compress(lines.encode()))
+    with pytest.raises(StoreError, match="none of a store's"):
+        unpack(tmp_path / "evil.jsonl.xz", tmp_path / "two")
+    assert not (tmp_path / "two").exists()
