@@ -13,9 +13,11 @@ import pytest
 import torch
 
 from benched import Here
-from compared import SMALL, compared, domain_set, table_file
-from thetafield import load_field
+from compared import BRIEF, SMALL, brief, compared, domain_set, lawless, table_file
+from thetafield import DomainSet, load_field
 from thetafield.bench.attempt import Outcome
+from thetafield.cli.explore import explore
+from thetafield.cli.serve import serve
 from thetafield.compare.board import Layout
 from thetafield.compare.fold import Fold, fold_count
 from thetafield.compare.jobs import FoldTrial
@@ -38,7 +40,7 @@ def turning(tmp_path_factory):
     """A comparison where the field turns with the first descriptor."""
     out = tmp_path_factory.mktemp("turning") / "out"
     domains = domain_set("turning", num_domains=15, rows=25)
-    return domains, out, compared(domains, out, ("erm", "trees", "trees-x", "neurallio"))
+    return domains, out, compared(domains, out, ("erm", "trees", "neurallio"))
 
 
 def columns(out):
@@ -58,19 +60,42 @@ def test_where_the_field_turns_with_z_a_method_that_reads_it_is_recommended(turn
 
 
 def test_where_descriptors_are_noise_it_says_so(tmp_path):
-    result = compared(domain_set("steady", num_domains=15), tmp_path / "out")
+    methods = ("erm", "erm-d", "trees", "trees-x")
+    result = compared(domain_set("steady", num_domains=10, rows=25), tmp_path / "out", methods)
     assert result["verdict"]["descriptors_help"] is False
     assert result["method"] in ("erm", "trees-x")
     assert any(sentence.startswith("The descriptors do not help") for sentence in result["verdict"]["sentences"])
 
 
-def test_where_the_truth_is_made_of_steps_trees_win(tmp_path):
-    result = compared(domain_set("steps", num_domains=12, rows=100), tmp_path / "out", ("erm", "trees", "trees-x"))
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    """A comparison where the truth is made of steps."""
+    out = tmp_path_factory.mktemp("steps") / "out"
+    domains = domain_set("steps", num_domains=10, rows=80)
+    return domains, out, compared(domains, out, ("erm", "trees", "trees-x"))
+
+
+def test_where_the_truth_is_made_of_steps_trees_win(steps):
+    domains, out, result = steps
     assert result["method"] == "trees-x" and result["verdict"]["descriptors_help"] is False
     assert any(sentence.startswith("Boosted trees win") for sentence in result["verdict"]["sentences"])
     # The field of trees has no θ(z), but it is saved and loaded like any other.
-    loaded = load_field(tmp_path / "out" / "field")
-    assert evaluate(loaded.model_, domain_set("steps", num_domains=12, rows=100)).score == pytest.approx(result["seen"])
+    assert evaluate(load_field(out / "field").model_, domains).score == pytest.approx(result["seen"])
+
+
+def test_trees_that_won_are_neither_explored_nor_served(steps):
+    _, out, _ = steps
+    commands = (
+        (lambda: explore(out, export=out / "page.html"), "so there is no field to explore in"),
+        (lambda: serve(out, port=0), "cannot be served"),
+    )
+    for command, refused in commands:
+        with pytest.raises(NeedError) as caught:
+            command()
+        sentence = str(caught.value)
+        assert sentence.startswith("trees-x has no parameters θ(z), so ") and refused in sentence
+        assert "load_field" in sentence and ". " not in sentence and "\n" not in sentence
+    assert not (out / "page.html").exists()
 
 
 def test_the_table_of_domains_is_complete(turning):
@@ -138,6 +163,17 @@ def test_the_page_stands_alone_and_says_the_verdict_first(turning):
         assert f"{line['error']:.1f}" in page and line["method"] in page
 
 
+def test_a_page_where_nobody_errs(tmp_path):
+    x, domain = np.tile([[-1.0], [1.0]], (30, 1)), np.repeat(np.arange(6), 10)
+    y, z = np.where(x[:, 0] > 0, "yes", "no"), np.arange(6.0)[:, None]
+    domains = DomainSet.from_arrays(x, y, domain=domain, z=z)
+    options = {name: SMALL[name] for name in ("trees", "trees-x")}
+    result = compared(domains, tmp_path / "out", tuple(options), options=options)
+    assert all(line["error"] == line["high"] == 0 for line in result["leaderboard"])
+    write_page(tmp_path / "out")
+    assert "0.0 %" in (tmp_path / "out" / "index.html").read_text()
+
+
 def test_the_terminal_shows_leaderboard_and_verdict(turning, capsys):
     _, out, result = turning
     print_comparison(result, out)
@@ -159,23 +195,23 @@ class Stopped(Here):
 
 
 def test_a_stopped_comparison_goes_on_with_what_is_finished(tmp_path):
-    domains, methods = domain_set("steady", num_domains=8, rows=10), ("erm", "trees-x")
-    whole = compared(domains, tmp_path / "whole", methods)
+    domains = domain_set("steady", num_domains=8, rows=10)
+    whole = brief(domains, tmp_path / "whole")
     first = Stopped(6)
     with pytest.raises(KeyboardInterrupt):
-        compared(domains, tmp_path / "out", methods, first)
+        brief(domains, tmp_path / "out", first)
     plan = (tmp_path / "out" / "plan.json").read_bytes()
     second = Here()
-    result = compared(domains, tmp_path / "out", methods, second)
+    result = brief(domains, tmp_path / "out", second)
     assert not set(first.ran) & set(second.ran) and len(first.ran) + len(second.ran) == 2 + 2 * 5 + 1
     assert (tmp_path / "out" / "plan.json").read_bytes() == plan
     assert result["per_domain"] == whole["per_domain"]
     third = Here()
-    assert compared(domains, tmp_path / "out", methods, third) == result and not third.ran
+    assert brief(domains, tmp_path / "out", third) == result and not third.ran
     with pytest.raises(FormatError, match="holds a comparison of folds 'random', not 'blocked'"):
-        compared(domains, tmp_path / "out", methods, folds="blocked")
+        brief(domains, tmp_path / "out", folds="blocked")
     with pytest.raises(FormatError, match="holds a comparison of other data"):
-        compared(domain_set("turning", num_domains=8, rows=10), tmp_path / "out", methods)
+        brief(domain_set("turning", num_domains=8, rows=10), tmp_path / "out")
 
 
 def test_killed_by_the_kernel_the_same_command_goes_on(tmp_path):
@@ -217,7 +253,8 @@ def test_selection_never_sees_the_domains_it_is_judged_on(method, tmp_path):
         work = tmp_path / name / "work"
         work.mkdir()
         trial = FoldTrial(fold, method, options, 0, tune=0 if method == "neurallio" else 2)
-        result = trial.run(work, device="cpu", checkpoint_every=60.0)
+        with lawless():
+            result = trial.run(work, device="cpu", checkpoint_every=60.0)
         fields.append((work / "field" / "field.safetensors").read_bytes())
         assert (result["choice"] if method == "neurallio" else result["tuning"]) is not None
     assert fields[0] == fields[1]
@@ -246,7 +283,7 @@ def test_folds_of_other_kinds(kind, tmp_path):
     domains = domain_set("steady", num_domains=12, rows=8)
     if kind != "blocked":
         domains = domains.with_descriptors(domains.z[:, :1], ["height"])
-    result = compared(domains, tmp_path / "out", ("erm", "trees-x"), folds=kind)
+    result = brief(domains, tmp_path / "out", folds=kind)
     lines = columns(tmp_path / "out")
     judged = [line for line in lines if line["fold"]]
     assert result["data"]["judged"] == len(judged) == (6 if kind in ("time", "edge") else 12)
@@ -259,16 +296,11 @@ def test_folds_of_other_kinds(kind, tmp_path):
 
 def test_a_method_that_cannot_run_does_not_stop_the_others(tmp_path):
     domains = domain_set("steady", num_domains=8, rows=8)
-    options = {"trees-x": SMALL["trees-x"], "drain": {}}
-    from thetafield.compare import compare
-
-    result = compare(
-        domains, tmp_path / "out", methods=("drain", "trees-x"), options=options, budget=0.05, jobs=1,
-        hire=lambda count: Here(),
-    )  # fmt: skip
+    options = {"drain": {}, "trees-x": BRIEF["trees-x"]}
+    result = compared(domains, tmp_path / "out", tuple(options), options=options)
     assert result["method"] == "trees-x" and "needs one ordered descriptor" in result["absent"]["drain"]
     with pytest.raises(NeedError, match="No method can run on these data; drain: DRAIN needs one ordered"):
-        compare(domains, tmp_path / "none", methods=("drain",), budget=5.0, jobs=1, hire=lambda count: Here())
+        compared(domains, tmp_path / "none", ("drain",), options=options)
 
 
 def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
@@ -278,7 +310,7 @@ def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
                 return Outcome.failed("error", "The loss is not finite.")
             return super().attempt(task)
 
-    result = compared(domain_set("steady", num_domains=8, rows=8), tmp_path / "out", ("erm", "trees-x"), Failing())
+    result = brief(domain_set("steady", num_domains=8, rows=8), tmp_path / "out", Failing())
     assert result["absent"]["erm"] == "It failed on fold 2: The loss is not finite."
     assert [line["method"] for line in result["leaderboard"]] == ["trees-x"]
     assert result["verdict"]["descriptors_help"] is None
@@ -287,9 +319,9 @@ def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
 def test_a_budget_that_is_too_small_is_refused_and_a_larger_one_goes_on(tmp_path):
     domains = domain_set("steady", num_domains=8, rows=8)
     with pytest.raises(OptionError, match="too small for any of these methods: give about --budget"):
-        compared(domains, tmp_path / "out", ("trees-x", "erm"), budget=1e-9)
+        brief(domains, tmp_path / "out", budget=1e-9)
     workers = Here()
-    assert compared(domains, tmp_path / "out", ("trees-x", "erm"), workers)["verdict"]
+    assert brief(domains, tmp_path / "out", workers)["verdict"]
     assert len(workers.ran) == 2 * 5 + 1  # the pilots were kept
 
 
@@ -312,14 +344,12 @@ def test_a_domain_that_is_held_out_twice_counts_once():
 
 
 def test_regression_is_compared_by_absolute_errors(tmp_path):
-    from thetafield import DomainSet
-
     stream = np.random.default_rng(0)
     z, x = stream.uniform(size=(10, 1)), stream.normal(size=(100, 2))
     domain = np.repeat(np.arange(10), 10)
     y = 1e-3 * (x[:, 0] * z[domain, 0] + 0.1 * stream.normal(size=100))
     domains = DomainSet.from_arrays(x, y, domain=domain, z=z, classification=False)
-    result = compared(domains, tmp_path / "out", ("erm", "trees-x"))
+    result = brief(domains, tmp_path / "out")
     assert result["metric"] == "mae" and 0 < result["macro"] < 2e-3
     kept, held = domain_folds(domains, 5, 0, "random")[0]
     options = next(each["options"] for each in result["plan"] if each["method"] == "trees-x")

@@ -23,8 +23,7 @@ def descriptors(width, count=50, seed=0):
     return torch.rand(count, width, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("width", [1, 2, 6])
-@pytest.mark.parametrize("period", [0.4, 0.17])
+@pytest.mark.parametrize(("width", "period"), [(1, 0.4), (2, 0.17), (6, 0.4)])
 def test_a_period_is_found_among_noise(width, period):
     z = descriptors(width)
     around = torch.eye(width)[-1]
