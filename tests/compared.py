@@ -7,7 +7,6 @@ import numpy as np
 
 from benched import Here
 from thetafield import DomainSet
-from thetafield.bench import trial
 from thetafield.compare import budget, compare
 from thetafield.compare.budget import Rung
 
@@ -67,16 +66,11 @@ ONCE = (Rung(1.0, 1, 1),)
 UNCHOSEN = (Rung(1.0),)
 
 
-def lawless():
-    """Leave the laws of a transport unmeasured: no comparison reads them, and they take longer than all the rest."""
-    return patch.object(trial, "field_laws", lambda *_, **__: None)
-
-
 def compared(data, out, methods=("erm", "trees-x"), workers=None, options=SMALL, **settings):
     """Compare in this process, for a few steps each."""
     options = {method: options[method] for method in methods}
     settings = {"budget": 60.0, "jobs": 1} | settings
-    with patch.object(budget, "DRAWN", ONCE), patch.object(budget, "CHOSEN", UNCHOSEN), lawless():
+    with patch.object(budget, "DRAWN", ONCE), patch.object(budget, "CHOSEN", UNCHOSEN):
         return compare(data, out, methods=methods, options=options, hire=lambda count: workers or Here(), **settings)
 
 

@@ -138,6 +138,7 @@ class FoldTrial(FoldJob):
             device=device,
             resume=True,
             checkpoint_every=checkpoint_every,
+            laws=False,
         )
         model, data = read_model(out / "field").to(pick_device(device)), self.fold.build(self.seed)
         if self.fold.number is not None:
