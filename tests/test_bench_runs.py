@@ -159,7 +159,7 @@ def test_a_disk_that_is_full_for_a_worker_stops_the_suite_too(tmp_path, monkeypa
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("thetafield.bench.attempt.run_trial", full)
+    monkeypatch.setattr("thetafield.bench.spec.run_trial", full)
     with pytest.raises(StoreError, match="the 0 finished trials are safe"):
         bench(written(tmp_path), tmp_path / "s")
     assert not (tmp_path / "s/failures").exists()

@@ -15,6 +15,7 @@ from thetafield import FieldClassifier, FieldRegressor, __version__, load_field
 from thetafield.errors import DataError, FormatError
 from thetafield.fields import storage
 from thetafield.fields.base import FIELDS
+from thetafield.fields.storage import FORMAT
 
 QUICK = {
     "erm": {"steps": 20},
@@ -181,8 +182,8 @@ DAMAGES = {
     "other labels": (lambda p: describe(p, lambda d: d["classes"]["values"].reverse()), "was altered or truncated"),
     "no checksum": (lambda p: describe(p, lambda d: d.pop("checksum")), "was altered or truncated"),
     "newer format": (
-        lambda p: describe(p, lambda d: d.update(format=3)),
-        f"has format 3, but thetafield {__version__} reads format 2: update thetafield",
+        lambda p: describe(p, lambda d: d.update(format=FORMAT + 1)),
+        f"has format {FORMAT + 1}, but thetafield {__version__} reads format {FORMAT}: update thetafield",
     ),
     "no format": (lambda p: describe(p, lambda d: d.pop("format")), "is damaged: it is not the JSON"),
     "JSON cut short": (lambda p: truncate(p, "field.json", 100), "is damaged: it is not the JSON"),
