@@ -19,7 +19,7 @@ from thetafield.typing import Anchors
 
 PRUNED = 0.05  # directions that weigh less than this share of the heaviest are left out
 FEWEST = 5  # domains from which anything can be said
-PAIRS = 10_000  # pairs of domains that a metric is fitted on; of more, so many are drawn
+PAIRS = 3000  # pairs of domains that a metric is fitted on; of more, so many are drawn
 BOOTSTRAPS = 24
 FOLDS = 3  # of domains, on which richer metrics are judged
 PAYS = 0.02  # share of the variance on unseen domains that a richer metric must explain beyond a plainer one
