@@ -3,11 +3,13 @@
 import pytest
 
 from reported import LAWS, cell, table_one
+from thetafield.bench.suite import suite_names
 from thetafield.report.store.comparison import MACRO, MICRO, WORST, comparison
 from thetafield.report.store.grid import grid
 from thetafield.report.store.latex import latex_table
 from thetafield.report.store.markdown import markdown_table
 from thetafield.report.store.properties import law_table, time_table, trust_table
+from thetafield.report.store.reading import SUITES
 from thetafield.report.store.table import Cell, Column, Row, marked
 
 
@@ -105,3 +107,9 @@ def test_laws_and_times_and_trust(builder):
     trust = trust_table(builder.read().of("laws"))
     assert [one.value for one in trust.rows[0].cells] == pytest.approx([0.5, 91.0, 1.5])
     assert trust_table(builder.read().of("runtime")).empty
+
+
+def test_every_suite_of_the_package_has_its_place_and_its_command(builder):
+    assert sorted(SUITES) == suite_names()
+    results = table_one(builder)
+    assert "bench robust --store" in results.command("robust") and "bench mine.toml" in results.command("mine")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.bench.store import FORMAT
+from thetafield.bench.suite import suite_names
 from thetafield.errors import FormatError
 from thetafield.report.store.items import Gap, Item, Trial, rank
 
@@ -18,6 +19,7 @@ SUITES = (
     "real",
     "ablation",
     "imperfection",
+    "robust",
     "laws",
     "convergence",
     "sensitivity",
@@ -83,7 +85,7 @@ class Results:
 
     def command(self, suite: str) -> str:
         """Return what runs a suite; one that does not come with the package is named by its file."""
-        name = suite if suite in (*SUITES, "SUITE") else f"{suite}.toml"
+        name = suite if suite in (*suite_names(), "SUITE") else f"{suite}.toml"
         return f"thetafield bench {name} --store {shlex.quote(str(self.path))}"
 
     def history(self, trial: Trial) -> list[dict[str, Any]]:

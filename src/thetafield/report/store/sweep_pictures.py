@@ -11,7 +11,7 @@ from thetafield.report.store.paper import FAMILY, paper
 from thetafield.report.store.picture import Picture, drawable
 from thetafield.report.store.reading import Results
 from thetafield.report.store.sweeps import Panel, Point
-from thetafield.report.store.table import Table, unit
+from thetafield.report.store.table import Cell, Table, unit
 
 NO_SIZES = "thetafield speed --only parameters --out STORE\nmeasures this"
 SHOWN_LOSSES = (10, 30, 50, 70)  # training domains whose losses are drawn, as in the paper
@@ -20,14 +20,16 @@ SHOWN_LOSSES = (10, 30, 50, 70)  # training domains whose losses are drawn, as i
 def overview_picture(table: Table) -> Picture | None:
     """Return a comparison at a glance; None where hardly anything is in it."""
     columns = []
-    for position, column in enumerate(table.columns):
-        marks = []
-        for row in table.rows:
+    telling = [i for i in range(len(table.columns)) if sum(row.cells[i].value is not None for row in table.rows) > 1]
+    # All panels share their lines, and one that is empty everywhere says nothing.
+    rows = [row for row in table.rows if any(_says_something(row.cells[i]) for i in telling)]
+    for position in telling:
+        column, marks = table.columns[position], []
+        for row in rows:
             cell = row.cells[position]
             beside = cell.printed.mean if cell.printed else None
             marks.append(Mark(drawable(row.title), cell.value, cell.spread or 0.0, beside, cell.word, row.ours))
-        if sum(mark.mean is not None for mark in marks) > 1:
-            columns.append((drawable(column.title), column.unit.replace(", %", " (%)"), marks))
+        columns.append((drawable(column.title), column.unit.replace(", %", " (%)"), marks))
     if not columns:
         return None
     best = "; ".join(
@@ -44,6 +46,10 @@ def overview_picture(table: Table) -> Picture | None:
         command=table.command,
         draw=lambda: overview(columns),
     )
+
+
+def _says_something(cell: Cell) -> bool:
+    return cell.value is not None or cell.printed is not None or cell.word != "–"
 
 
 def sensitivity_picture(results: Results, panels: Sequence[Panel], title: str) -> Picture:
