@@ -9,6 +9,7 @@ from benched import Here
 from thetafield import DomainSet
 from thetafield.compare import budget, compare
 from thetafield.compare.budget import Rung
+from thetafield.compare.population import StoredPopulation
 
 # Enough to tell methods apart on the domains below.
 SMALL = {
@@ -77,3 +78,14 @@ def compared(data, out, methods=("erm", "trees-x"), workers=None, options=SMALL,
 def brief(data, out, workers=None, **settings):
     """Compare two methods that learn next to nothing."""
     return compared(data, out, workers=workers, options=BRIEF, **settings)
+
+
+def columns(out):
+    """Return the lines of domains.csv."""
+    with (out / "domains.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def stored(domains, out):
+    """Return domains as a comparison has stored them."""
+    return StoredPopulation.of(domains, out / "data", "domains")

@@ -1,37 +1,24 @@
-"""The verdict on own domains: right where the truth is known, resumed when killed, blind to what it judges."""
+"""The verdict on own domains: right where the truth is known, and told alike by page, terminal and files."""
 
-import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
-import torch
 
-from benched import Here
-from compared import BRIEF, SMALL, brief, compared, domain_set, table_file
+from compared import SMALL, columns, compared, domain_set, stored, table_file
 from thetafield import DomainSet, load_field
-from thetafield.bench.attempt import Outcome
 from thetafield.cli.explore import explore
 from thetafield.cli.serve import serve
-from thetafield.compare.board import Layout
-from thetafield.compare.fold import Fold, fold_count
+from thetafield.compare.fold import Fold
 from thetafield.compare.jobs import FoldTrial
-from thetafield.compare.population import StoredPopulation
 from thetafield.data.folds import domain_folds
 from thetafield.datasets.own_table import OwnTable
-from thetafield.errors import DataError, FormatError, NeedError, OptionError
-from thetafield.evaluation.pairs import DRAWS, Paired, mean_interval
+from thetafield.errors import NeedError
 from thetafield.evaluation.scores import evaluate
 from thetafield.explorer.saved import open_saved
 from thetafield.report.compare.terminal import print_comparison
 from thetafield.report.compare.write import write_page
 from thetafield.serving.run import field_folder
-from thetafield.streams import numpy_stream
 from thetafield.training.train import train_field
 
 
@@ -41,11 +28,6 @@ def turning(tmp_path_factory):
     out = tmp_path_factory.mktemp("turning") / "out"
     domains = domain_set("turning", num_domains=15, rows=25)
     return domains, out, compared(domains, out, ("erm", "trees", "neurallio"))
-
-
-def columns(out):
-    with (out / "domains.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_where_the_field_turns_with_z_a_method_that_reads_it_is_recommended(turning):
@@ -120,15 +102,11 @@ def test_numbers_are_those_of_a_field_that_has_not_seen_the_domain(turning):
     allotment = next(each for each in result["plan"] if each["method"] == "trees")
     kept, held = domain_folds(domains, 5, 0, "random")[0]
     assert all(lines[place]["fold"] == "1" for place in held)
-    trial = FoldTrial(Fold(_stored(domains, out), "random", 5, 0), "trees", allotment["options"], 0, tune=1)
+    trial = FoldTrial(Fold(stored(domains, out), "random", 5, 0), "trees", allotment["options"], 0, tune=1)
     options = json.loads((out / "trials" / "results" / f"{trial.key}.json").read_text())["options"]
     model = train_field(domains.select(kept), "trees", seed=0, options=options, standardise=True, device="cpu").model
     errors = evaluate(model, domains.select(held)).per_domain
     assert errors == pytest.approx([float(lines[place]["error_trees"]) for place in held])
-
-
-def _stored(domains, out):
-    return StoredPopulation.of(domains, out / "data", "domains")
 
 
 def test_the_saved_field_is_the_recommended_method_on_all_domains(turning):
@@ -179,188 +157,3 @@ def test_the_terminal_shows_leaderboard_and_verdict(turning, capsys):
     print_comparison(result, out)
     said = capsys.readouterr().out
     assert "worst decile" in said and "Use " in said and "load_field" in said
-
-
-class Stopped(Here):
-    """Workers that are interrupted after a few jobs."""
-
-    def __init__(self, after):
-        super().__init__()
-        self.after = after
-
-    def wait(self, seconds):
-        if len(self.ran) == self.after:
-            raise KeyboardInterrupt
-        return super().wait(seconds)
-
-
-def test_a_stopped_comparison_goes_on_with_what_is_finished(tmp_path):
-    domains = domain_set("steady", num_domains=8, rows=10)
-    whole = brief(domains, tmp_path / "whole")
-    first = Stopped(6)
-    with pytest.raises(KeyboardInterrupt):
-        brief(domains, tmp_path / "out", first)
-    plan = (tmp_path / "out" / "plan.json").read_bytes()
-    second = Here()
-    result = brief(domains, tmp_path / "out", second)
-    assert not set(first.ran) & set(second.ran) and len(first.ran) + len(second.ran) == 2 + 2 * 5 + 1
-    assert (tmp_path / "out" / "plan.json").read_bytes() == plan
-    assert result["per_domain"] == whole["per_domain"]
-    third = Here()
-    assert brief(domains, tmp_path / "out", third) == result and not third.ran
-    with pytest.raises(FormatError, match="holds a comparison of folds 'random', not 'blocked'"):
-        brief(domains, tmp_path / "out", folds="blocked")
-    with pytest.raises(FormatError, match="holds a comparison of other data"):
-        brief(domain_set("turning", num_domains=8, rows=10), tmp_path / "out")
-
-
-def test_killed_by_the_kernel_the_same_command_goes_on(tmp_path):
-    table_file(tmp_path / "t.csv", "steady", num_domains=8, rows=10)
-    words = ["compare", "t.csv", "--target", "größe", "--domain", "place", "--descriptors", "height,noise"]
-    words += ["--methods", "trees-x,erm", "--budget", "0.2", "--jobs", "1", "--out", "out", "--json"]
-    command = [sys.executable, "-m", "thetafield", *words]
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    running = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    kept = tmp_path / "out" / "trials" / "results"
-    until = time.monotonic() + 120
-    while time.monotonic() < until and not (kept.is_dir() and len(list(kept.glob("*.json"))) > 2):
-        time.sleep(0.05)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
-    before = {path.name: path.read_bytes() for path in kept.glob("*.json")}
-    assert len(before) > 2
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["verdict"]["headline"].startswith("Use ")
-    assert all((kept / name).read_bytes() == content for name, content in before.items())
-    assert (tmp_path / "out" / "index.html").is_file()
-
-
-@pytest.mark.parametrize("method", ["erm-d", "trees", "neurallio"])
-def test_selection_never_sees_the_domains_it_is_judged_on(method, tmp_path):
-    """Poisoned held-out domains leave every bit of the trained field as it was."""
-    clean = domain_set("turning", num_domains=15, rows=10)
-    _, held = domain_folds(clean, 5, 0, "random")[1]
-    outside = np.isin(np.repeat(np.arange(len(clean)), clean.sizes), held)
-    poisoned = domain_set("turning", num_domains=15, rows=10)
-    poisoned.x[outside] = 1e4
-    poisoned.y[outside] = 1 - poisoned.y[outside]
-    fields = []
-    for name, domains in (("clean", clean), ("poisoned", poisoned)):
-        fold = Fold(StoredPopulation.of(domains, tmp_path / name / "data", "t"), "random", 5, 1)
-        options = SMALL[method] if method != "neurallio" else {**SMALL[method], "select": True, "base": "pooled"}
-        work = tmp_path / name / "work"
-        work.mkdir()
-        trial = FoldTrial(fold, method, options, 0, tune=0 if method == "neurallio" else 2)
-        result = trial.run(work, device="cpu", checkpoint_every=60.0)
-        fields.append((work / "field" / "field.safetensors").read_bytes())
-        assert (result["choice"] if method == "neurallio" else result["tuning"]) is not None
-    assert fields[0] == fields[1]
-
-
-def test_a_table_is_encoded_by_the_kept_rows_alone(tmp_path):
-    own = OwnTable(str(table_file(tmp_path / "t.csv", num_domains=10)), "größe", "place", ("height",), holdout=None)
-    fold = Fold(own, "random", 5, 0)
-    data = fold.build(0)
-    kept, held = domain_folds(own.whole(), 5, 0, "random")[0]
-    assert data.train.ids.tolist() == own.whole().ids[kept].tolist() and data.holdout == "random"
-    [test] = data.test.values()
-    assert test.ids.tolist() == own.whole().ids[held].tolist()
-    assert fold.build(0) is data  # read once for all methods
-
-
-@pytest.mark.parametrize(
-    ("kind", "descriptors", "expected"), [("random", 2, 5), ("edge", 1, 2), ("edge", 3, 5), ("time", 1, 4)]
-)
-def test_fewer_folds_where_the_kind_has_fewer(kind, descriptors, expected):
-    assert fold_count(kind, 9, descriptors) == expected
-
-
-@pytest.mark.parametrize("kind", ["blocked", "edge", "time"])
-def test_folds_of_other_kinds(kind, tmp_path):
-    domains = domain_set("steady", num_domains=12, rows=8)
-    if kind != "blocked":
-        domains = domains.with_descriptors(domains.z[:, :1], ["height"])
-    result = brief(domains, tmp_path / "out", folds=kind)
-    lines = columns(tmp_path / "out")
-    judged = [line for line in lines if line["fold"]]
-    assert result["data"]["judged"] == len(judged) == (6 if kind in ("time", "edge") else 12)
-    assert all((line["error_erm"] == "") == (line["fold"] == "") for line in lines)
-    if kind == "time":  # the future of a fold is neither trained on nor judged by it
-        fold = Fold(_stored(domains, tmp_path / "out"), "time", 5, 0).build(0)
-        [test] = fold.test.values()
-        assert float(fold.train.z.max()) < float(test.z.min()) and len(fold.train) + len(test) < len(domains)
-
-
-def test_a_method_that_cannot_run_does_not_stop_the_others(tmp_path):
-    domains = domain_set("steady", num_domains=8, rows=8)
-    options = {"drain": {}, "trees-x": BRIEF["trees-x"]}
-    result = compared(domains, tmp_path / "out", tuple(options), options=options)
-    assert result["method"] == "trees-x" and "needs one ordered descriptor" in result["absent"]["drain"]
-    with pytest.raises(NeedError, match="No method can run on these data; drain: DRAIN needs one ordered"):
-        compared(domains, tmp_path / "none", ("drain",), options=options)
-
-
-def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
-    class Failing(Here):
-        def attempt(self, task):
-            if task.spec.method == "erm" and task.spec.dataset_label == "fold 2":
-                return Outcome.failed("error", "The loss is not finite.")
-            return super().attempt(task)
-
-    result = brief(domain_set("steady", num_domains=8, rows=8), tmp_path / "out", Failing())
-    assert result["absent"]["erm"] == "It failed on fold 2: The loss is not finite."
-    assert [line["method"] for line in result["leaderboard"]] == ["trees-x"]
-    assert result["verdict"]["descriptors_help"] is None
-
-
-def test_a_budget_that_is_too_small_is_refused_and_a_larger_one_goes_on(tmp_path):
-    domains = domain_set("steady", num_domains=8, rows=8)
-    with pytest.raises(OptionError, match="too small for any of these methods: give about --budget"):
-        brief(domains, tmp_path / "out", budget=1e-9)
-    workers = Here()
-    assert brief(domains, tmp_path / "out", workers)["verdict"]
-    assert len(workers.ran) == 2 * 5 + 1  # the pilots were kept
-
-
-def test_the_bootstrap_is_that_of_a_plain_loop():
-    values = numpy_stream(3, "values").normal(size=11)
-    stream, means = numpy_stream(0, "report", "pairs"), []
-    for row in stream.integers(len(values), size=(DRAWS, len(values))):
-        means.append(sum(values[place] for place in row) / len(values))
-    low, high = mean_interval([values])
-    assert (low, high) == pytest.approx((np.percentile(means, 2.5), np.percentile(means, 97.5)))
-    assert low < values.mean() < high
-    found = Paired.of([values])
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-8) and found.within_noise == (low <= 0 <= high)
-
-
-def test_a_domain_that_is_held_out_twice_counts_once():
-    layout = Layout([np.array([0, 2]), np.array([2, 3])], np.ones(5))
-    assert layout.judged.tolist() == [0, 2, 3]
-    assert layout.gathered([[1.0, 2.0], [4.0, 5.0]]).tolist() == [1.0, 3.0, 5.0]
-
-
-def test_regression_is_compared_by_absolute_errors(tmp_path):
-    stream = np.random.default_rng(0)
-    z, x = stream.uniform(size=(10, 1)), stream.normal(size=(100, 2))
-    domain = np.repeat(np.arange(10), 10)
-    y = 1e-3 * (x[:, 0] * z[domain, 0] + 0.1 * stream.normal(size=100))
-    domains = DomainSet.from_arrays(x, y, domain=domain, z=z, classification=False)
-    result = brief(domains, tmp_path / "out")
-    assert result["metric"] == "mae" and 0 < result["macro"] < 2e-3
-    kept, held = domain_folds(domains, 5, 0, "random")[0]
-    options = next(each["options"] for each in result["plan"] if each["method"] == "trees-x")
-    stored = FoldTrial(Fold(_stored(domains, tmp_path / "out"), "random", 5, 0), "trees-x", options, 0, tune=1)
-    options = json.loads((tmp_path / "out" / "trials" / "results" / f"{stored.key}.json").read_text())["options"]
-    model = train_field(domains.select(kept), "trees-x", seed=0, options=options, standardise=True, device="cpu").model
-    errors = evaluate(model, domains.select(held)).per_domain
-    assert errors == pytest.approx([float(columns(tmp_path / "out")[place]["mae_trees-x"]) for place in held])
-
-
-def test_domains_are_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(DataError, match="needs at least 5"):
-        compared(domain_set("steady", num_domains=4), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-    assert torch.get_num_threads() == 1
