@@ -1,12 +1,17 @@
 """One thread per test process, so that two workers share two cores, and the same numbers everywhere."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
 # Before torch is loaded, here and in every process the tests start: threads of two workers that wait for each other on
 # two cores take a hundred times as long as one thread each.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# A shell starts what it runs in the background deaf to Ctrl-C, and so would be every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 import torch

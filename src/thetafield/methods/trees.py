@@ -1,6 +1,7 @@
 """Boosted trees that also read the descriptor: the comparison to beat on tables. They have no θ."""
 
 from collections.abc import Callable
+from threading import Thread
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from thetafield.options import Count, NonNegative, Positive
 from thetafield.streams import stream_seed
 
 Booster = HistGradientBoostingClassifier | HistGradientBoostingRegressor
-PIECES = 10  # reports of progress
+LOOK = 0.2  # seconds between two reports of progress
 
 
 def planted(boosters: list[Booster], num_outputs: int, read_descriptor: bool) -> Forest:
@@ -91,7 +92,7 @@ class Trees(DirectMethod):
         self.rounds, self.lr, self.leaves, self.min_samples, self.l2 = rounds, lr, leaves, min_samples, l2
 
     def booster(self) -> Booster:
-        """Return an empty booster that grows by further calls of fit."""
+        """Return an empty booster."""
         kind = HistGradientBoostingRegressor
         settings = {
             "learning_rate": self.lr,
@@ -99,7 +100,7 @@ class Trees(DirectMethod):
             "min_samples_leaf": self.min_samples,
             "l2_regularization": self.l2,
             "early_stopping": False,  # it would hold rows out at random, not domains
-            "warm_start": True,
+            "max_iter": self.rounds,
             "random_state": stream_seed(self.problem.seed, "boosting") % 2**32,
         }
         if self.problem.loss == "cross_entropy":
@@ -113,9 +114,29 @@ class Trees(DirectMethod):
         table, y = columns(domains.x, z, self.read_descriptor).numpy(), domains.y.cpu().numpy()
         targets = [y] if y.ndim == 1 else list(y.T)
         boosters = [self.booster() for _ in targets]
-        step = -(-self.rounds // PIECES)
-        for done, (booster, target) in enumerate(zip(boosters, targets, strict=True)):
-            for rounds in range(step, self.rounds + step, step):
-                booster.set_params(max_iter=min(rounds, self.rounds)).fit(table, target)
-                report(done * self.rounds + min(rounds, self.rounds), len(targets) * self.rounds)
+        total = len(targets) * self.rounds
+        for number, (booster, target) in enumerate(zip(boosters, targets, strict=True)):
+            _grow(booster, table, target, lambda done, first=number * self.rounds: report(first + done, total))
         return planted(boosters, domains.num_outputs, self.read_descriptor)
+
+
+def _grow(booster: Booster, table: np.ndarray, target: np.ndarray, tell: Callable[[int], None]) -> None:
+    """Fit a booster in a thread of its own, and tell how many rounds it has.
+
+    It calls nobody back, and to grow it by several calls of fit bins the table in each of them: four times the time.
+    """
+    failures: list[BaseException] = []
+
+    def fit() -> None:
+        try:
+            booster.fit(table, target)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = Thread(target=fit, daemon=True)  # whoever is interrupted does not wait for it
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK)
+        tell(len(getattr(booster, "_predictors", ())))
+    if failures:
+        raise failures[0]
