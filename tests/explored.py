@@ -54,12 +54,13 @@ def classifier(name):
 
 
 @cache
-def calibrated():
+def calibrated(width=0.7):
     """Return the blended field with a trust that reads its doubts."""
     fitted = FieldClassifier("neurallio", options=CASES["blended"][1], random_state=0)
     x, y, z, domain = rows()
     fitted.fit(x, y, z=z, domain=domain)
-    terrain = Terrain((0.1, 0.0), (0.9, 0.8), (0.5, 0.4), (0.3, 0.2), (0.2, -0.1), (0.05, 0.1))
+    points = ((-1.0, 0.5), (0.2, 1.1), (1.3, -0.7))
+    terrain = Terrain((0.1, 0.0), (0.9, 0.8), (0.5, 0.4), (0.3, 0.2), points, (0.2, -0.1, 0.05), width)
     blind = Calibration(scales=(1.0, 0.5, 0.2), weights=(0.3, 0.2, 0.1), intercept=-1.5, terrain=terrain)
     fitted.model_.trust = replace(fitted.model_.trust, blind=blind, sighted=None, naive=0.5, attained=0.05)
     return fitted

@@ -114,8 +114,9 @@ def test_page_computes_what_python_computes(name, show):
 
 
 @needs_browser
-def test_calibrated_trust_reads_doubts_as_python_does(show):
-    model = calibrated().model_
+@pytest.mark.parametrize("width", [0.7, None])
+def test_calibrated_trust_reads_doubts_as_python_does(show, width):
+    model = calibrated(width).model_
     check_numbers(show(explorer_page(Saved(model))), model, [np.array([0.5, 80.0])])
 
 

@@ -61,7 +61,7 @@ def test_resume_after_sigkill_is_bit_identical(tmp_path):
 
     def command(out):
         words = "train two-moons neurallio --data-set num_train=12 --data-set num_test=5 --checkpoint-every 0 --resume"
-        small = ["epochs=150", "block=4", "samples=16", "widths=32,16", "latent_dim=8", "neighbours=3"]
+        small = ["select=false", "epochs=150", "block=4", "samples=16", "widths=32,16", "latent_dim=8", "neighbours=3"]
         settings = [word for value in small for word in ("--set", value)]
         return [sys.executable, "-m", "thetafield", *words.split(), *settings, "--device", "cpu", "--out", str(out)]
 

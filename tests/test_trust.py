@@ -14,6 +14,7 @@ from thetafield.evaluation.scores import evaluate
 from thetafield.evaluation.warranty import warranty
 from thetafield.fields.conformal import Conformal
 from thetafield.fields.doubt import blind_signs, sighted_signs, trust_at
+from thetafield.geometry.terrain import Terrain
 from thetafield.geometry.trust import Calibration, Trust
 from thetafield.training.train import train_field
 
@@ -66,6 +67,27 @@ def test_expected_errors_grow_with_every_sign():
 def test_domains_without_errors_and_signs_that_do_not_vary_are_no_trouble():
     found = Calibration.fit(np.zeros((12, 2)), np.zeros(12), np.zeros((12, 2)))
     assert torch.isfinite(found(torch.zeros(3, 2), torch.zeros(3, 2))).all()
+
+
+def test_a_field_that_shows_no_doubts_is_calibrated_by_place_alone():
+    z = np.random.default_rng(0).uniform(size=(40, 2))
+    found = Calibration.fit(np.empty((40, 0)), np.exp(2 * z[:, 0]), z)
+    assert found.weights == () and found.terrain is not None
+    low, high = found(torch.empty(2, 0), torch.tensor([[0.1, 0.5], [0.9, 0.5]])).tolist()
+    assert high > 2 * low
+
+
+def test_a_hard_region_is_found_in_the_middle_of_easy_ones():
+    rng = np.random.default_rng(1)
+    z, far = rng.uniform(size=(100, 2)), torch.from_numpy(rng.uniform(size=(300, 2)))
+
+    def logs(z):
+        return 2 * np.exp(-((z[:, 0] - 0.3) ** 2 + (z[:, 1] - 0.6) ** 2) / 0.05)
+
+    found = Terrain.fit(z, logs(z) + 0.1 * rng.normal(size=100))
+    assert found.width is not None and np.corrcoef(found(far), logs(far.numpy()))[0, 1] > 0.9
+    many = rng.uniform(size=(3000, 2))
+    assert len(Terrain.fit(many, logs(many)).points) <= 400
 
 
 def test_places_that_are_hard_for_every_model_are_known():

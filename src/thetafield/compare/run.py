@@ -164,7 +164,8 @@ def _about_time(plan: Planned, seconds: float, budget: float, resumed: bool) -> 
     short = [each.method for each in plan.allotments if each.rung is not None and each.rung.share < 1]
     found = []
     if untuned:
-        found.append(f"The budget was too small to tune {', '.join(untuned)}: they ran with their defaults.")
+        ran = "it ran with its defaults" if len(untuned) == 1 else "they ran with their defaults"
+        found.append(f"The budget was too small to tune {', '.join(untuned)}: {ran}.")
     if short:
         found.append(f"The budget was too small for the full length of training of {', '.join(short)}.")
     if seconds > 66 * budget and not resumed:

@@ -80,7 +80,7 @@ def judge(board: Sequence[Standing], relevance: Mapping[str, float], doubts: Seq
     sentences = [
         *([_lead(winner, rival, against)] if rival is not None and against is not None else []),
         *_ties(winner, ties),
-        _descriptors(board, helps),
+        _descriptors(board, helps, winner, rival),
         *_kind(winner, board),
         *_relevance(relevance, helps),
         *doubts,
@@ -137,13 +137,16 @@ def _ties(winner: Standing, ties: Sequence[str]) -> list[str]:
     return [f"Within noise of {winner.method}: {', '.join(ties)}."]
 
 
-def _descriptors(board: Sequence[Standing], helps: bool | None) -> str:
+def _descriptors(board: Sequence[Standing], helps: bool | None, winner: Standing, rival: Standing | None) -> str:
     if helps is None:
         missing = "ignores" if board[0].reads else "reads"
         return f"Whether the descriptors help is not known: no method that {missing} them was compared."
     reading = next(each for each in board if each.reads)
     blind = next(each for each in board if not each.reads)
     paired, metric = reading.against(blind), reading.scores.metric
+    told = {winner.method, rival.method if rival else None} == {reading.method, blind.method}
+    if helps and told:
+        return f"The descriptors help: {blind.method} is the best method that ignores them."
     if helps:
         return (
             f"The descriptors help: {reading.method}, the best method that reads them, errs "
@@ -151,10 +154,10 @@ def _descriptors(board: Sequence[Standing], helps: bool | None) -> str:
             f"({sureness(paired, metric)})."
         )
     if paired.difference < 0:
+        known = "" if told else f" ({sureness(paired, metric)})"
         return (
             f"The descriptors do not help: {reading.method}, the best method that reads them, leads {blind.method}, "
-            f"the best that ignores them, by no more than noise ({sureness(paired, metric)}), so the simpler one is "
-            "recommended."
+            f"the best that ignores them, by no more than noise{known}, so the simpler one is recommended."
         )
     return (
         f"The descriptors do not help: no method that reads them errs less than {blind.method}, which ignores them "

@@ -18,6 +18,7 @@ from thetafield.explorer.saved import Saved
 from thetafield.explorer.surface import describe_surface
 from thetafield.fields.model import FieldModel
 from thetafield.fields.recipe import Affine
+from thetafield.geometry.terrain import Terrain
 from thetafield.methods.base import METHODS
 
 LARGEST = 8_000_000  # bytes of a field's own weights beyond which a grid of θ is sent instead, where there can be one
@@ -99,9 +100,14 @@ def _trust(model: FieldModel, arrays: Arrays) -> Part:
             "scales": list(blind.scales),
             "weights": list(blind.weights),
             "intercept": blind.intercept,
-            "terrain": None if blind.terrain is None else asdict(blind.terrain),
+            "terrain": None if blind.terrain is None else _terrain(blind.terrain, arrays),
             "naive": trust.naive,
             "attained": trust.attained,
         }
     anchors = trust.anchors.detach().to("cpu", torch.float32)
     return {"anchors": arrays.add(anchors), "reach": trust.reach, "calibration": calibration}
+
+
+def _terrain(terrain: Terrain, arrays: Arrays) -> Part:
+    content = asdict(terrain)
+    return content | {name: arrays.add(np.array(content[name])) for name in ("points", "weights")}

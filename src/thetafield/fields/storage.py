@@ -40,7 +40,7 @@ from thetafield.geometry.trust import Calibration, Trust
 from thetafield.predictors.base import PREDICTORS
 from thetafield.predictors.lift import lifted
 
-FORMAT = 3
+FORMAT = 4
 DESCRIPTION, TENSORS = "field.json", "field.safetensors"
 
 

@@ -57,9 +57,11 @@ class Calibration:
         target = np.log(errors + 0.1 * errors.mean() + 1e-9)
         centred = logs - logs.mean(0)
         penalty = np.sqrt(RIDGE * len(signs)) * np.eye(signs.shape[1])
-        weights, _ = nnls(
-            np.vstack([centred, penalty]), np.concatenate([target - target.mean(), np.zeros(len(penalty))])
-        )
+        weights = np.empty(0)
+        if signs.shape[1]:  # without a column scipy's solver breaks its memory
+            weights, _ = nnls(
+                np.vstack([centred, penalty]), np.concatenate([target - target.mean(), np.zeros(len(penalty))])
+            )
         terrain = Terrain.fit(z, target - logs @ weights)
         found = cls(tuple(scales.tolist()), tuple(weights.tolist()), 0.0, terrain)
         shape = found(torch.from_numpy(signs), torch.from_numpy(z))
@@ -76,7 +78,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Trust:
-    """Trust in [0, 1]: 1 where a model does as well as on training domains, 0 where it is no better than a guess.
+    """Trust in [0, 1]: 1 where a model errs as little as on the easiest training domains, 0 where a guess does as well.
 
     Calibrated on held-out training domains, it is (naive − expected) / (naive − attained) from the error expected
     there, and fades far from all training domains. Without a calibration it falls with the distance to the nearest
@@ -85,7 +87,7 @@ class Trust:
     Args:
         anchors: Scaled training descriptors, shape (N, d).
         reach: Distance that one chart is known to bridge.
-        attained: Error on training domains.
+        attained: Error on the easiest training domains.
         naive: Error of the best answer that knows nothing of the inputs.
         blind: Expected error from what the field says of a descriptor.
         sighted: Expected error from what inputs of the domain show.

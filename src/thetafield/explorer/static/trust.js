@@ -1,4 +1,4 @@
-// Trust in [0, 1]: 1 where the model does as well as on training domains, 0 where it is no better than a guess.
+// Trust in [0, 1]: 1 where the model errs as little as on the easiest training domains, 0 where a guess does as well.
 
 import { nearest } from "thetafield/charts.js";
 
@@ -20,14 +20,20 @@ export function makeTrust({ anchors, reach, calibration }, field) {
   };
 }
 
-// The logarithm of how hard a place is, whatever the signs.
+// The logarithm of how hard a place is, whatever the signs: hills, or slopes and bends of each coordinate.
 function hardness(terrain, z) {
   if (terrain === null) return 0;
-  const { low, high, centre, spread, slopes, bends } = terrain;
+  const { low, high, centre, spread, points, weights, width } = terrain;
+  const unit = z.map((value, c) => (Math.min(Math.max(value, low[c]), high[c]) - centre[c]) / spread[c]);
+  const [count, dimension] = points.shape;
   let log = 0;
-  for (let c = 0; c < z.length; c++) {
-    const unit = (Math.min(Math.max(z[c], low[c]), high[c]) - centre[c]) / spread[c];
-    log += slopes[c] * unit + bends[c] * (unit * unit - 1);
+  for (let i = 0; i < count; i++) {
+    let kernel = 0;
+    for (let c = 0; c < dimension; c++) {
+      const u = unit[c], v = points.data[i * dimension + c];
+      kernel += width === null ? u * v + (u * u - 1) * (v * v - 1) : ((u - v) / width) ** 2;
+    }
+    log += weights.data[i] * (width === null ? kernel : Math.exp(-0.5 * kernel));
   }
   return log;
 }

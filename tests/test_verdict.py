@@ -1,0 +1,78 @@
+"""The verdict on boards made by hand: who is recommended, and what is said about it."""
+
+import numpy as np
+import pytest
+
+from thetafield.compare.board import Standing
+from thetafield.compare.verdict import judge, recommended
+from thetafield.evaluation.pairs import mean_interval
+from thetafield.evaluation.scores import Scores
+
+DOMAINS = 40
+
+
+def board(means, seed=0, noise=0.2):
+    """Return standings whose errors share what makes domains hard, so that small differences are sure."""
+    stream = np.random.default_rng(seed)
+    hard = stream.uniform(0, 10, DOMAINS)
+    found = []
+    for method, mean in means.items():
+        own = stream.normal(size=DOMAINS)
+        errors = hard + mean + noise * (own - own.mean())
+        scores = Scores.of("error", errors, np.full(DOMAINS, 100))
+        found.append(Standing(method, scores, *mean_interval([errors]), 1.0, []))
+    return sorted(found, key=lambda each: each.error)
+
+
+def said(means, relevance=(), noise=0.2):
+    verdict = judge(board(means, noise=noise), dict(relevance), [])
+    return verdict, " ".join(verdict.sentences)
+
+
+def test_a_clear_lead_is_called_clear_with_its_numbers():
+    verdict, words = said({"neurallio": 5, "hypernet": 7, "erm": 9}, {"height": 1.0, "age": 0.1})
+    assert verdict.method == "neurallio" and verdict.rival == "hypernet" and not verdict.ties
+    assert verdict.headline.startswith("Use neurallio: on unseen domains it errs by ")
+    assert "2 points less than the best alternative, hypernet: clear" in words and "p < 0.001" in words
+    assert "The descriptors help: neurallio, the best method that reads them, errs" in words
+    assert "height 1.00, age 0.10" in words
+
+
+def test_one_difference_is_told_once():
+    """Where the best alternative is also the best that ignores descriptors, its numbers are not said again."""
+    verdict, words = said({"trees": 5, "trees-x": 7, "erm": 9})
+    assert verdict.descriptors_help and words.count("95 % interval") == 1
+    assert "The descriptors help: trees-x is the best method that ignores them." in words
+    verdict, words = said({"erm-d": 5, "erm": 5.02}, noise=0.5)
+    assert verdict.method == "erm" and verdict.descriptors_help is False and words.count("95 % interval") == 1
+    assert "by no more than noise, so the simpler one is recommended." in words
+
+
+def test_a_reader_within_noise_of_one_that_ignores_descriptors_is_not_recommended():
+    means = {"neurallio": 5, "erm-d": 5.01, "erm": 5.02}
+    standings = board(means, noise=0.5)
+    assert recommended(standings)[0].method == "erm" and recommended(standings)[1] is False
+    verdict, words = said(means, {"height": 1.0}, noise=0.5)
+    assert {*verdict.ties} == {"neurallio", "erm-d"} and "Within noise of erm: " in words
+    assert "drive the shift" not in words  # of what does not help
+
+
+@pytest.mark.parametrize(
+    ("means", "words"),
+    [
+        ({"erm": 5, "erm-d": 8}, "no method that reads them errs less than erm, which ignores them (erm-d comes"),
+        ({"erm": 5, "trees-x": 8}, "is not known: no method that reads them was compared"),
+        ({"erm-d": 5, "nda": 8}, "is not known: no method that ignores them was compared"),
+        ({"trees": 5, "erm": 8}, "Boosted trees win: plain trees on the inputs and the descriptors suit this table"),
+        ({"trees-x": 5, "erm": 8, "erm-d": 8}, "Boosted trees win: plain trees on the inputs alone suit this table"),
+        ({"trees": 5, "erm": 5.5, "neurallio": 5.02}, "do as well as any network here, fields θ(z) included"),
+        ({"nda": 5, "erm": 8}, "Which descriptors matter is not known: neurallio"),
+    ],
+)
+def test_what_else_is_said(means, words):
+    assert words in said(means)[1]
+
+
+def test_one_method_alone_has_no_rival():
+    verdict, words = said({"erm": 5})
+    assert verdict.rival is None and verdict.against is None and "alternative" not in words
