@@ -13,8 +13,9 @@ from thetafield.bench.trial import run_trial
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.errors import FormatError, OptionError
-from thetafield.evaluation import choosing
+from thetafield.evaluation import choosing, scores
 from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
+from thetafield.evaluation.scores import evaluate
 from thetafield.fields.shrunk import ShrunkField
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import partition_of_unity
@@ -162,6 +163,18 @@ def quick_train(calls=None):
         )
 
     return train
+
+
+def test_errors_under_every_dial_are_those_of_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(scores, "CELLS", 5 * 40 * 2)  # five domains of forty samples at a time
+    domains = informed_domains(24)
+    model = quick_train()(domains, options=TINY).model
+    found = choosing._errors(model, domains, {})
+    assert len(found) == 61
+    for dials, errors in list(found.items())[::7]:
+        turn(model.field, dict(dials))
+        assert np.array_equal(evaluate(model, domains).per_domain, errors)
+    assert len({errors.tobytes() for errors in found.values()}) > 3
 
 
 def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):

@@ -16,7 +16,7 @@ from thetafield.data.folds import Fold, domain_folds
 from thetafield.errors import DataError, OptionError, ThetafieldError
 from thetafield.evaluation.calibrating import Observed, calibrate, observe
 from thetafield.evaluation.ledger import Ledger
-from thetafield.evaluation.scores import evaluate
+from thetafield.evaluation.scores import errors_of_each
 from thetafield.evaluation.selection import numbered
 from thetafield.fields.base import ParameterField
 from thetafield.fields.model import FieldModel
@@ -265,11 +265,9 @@ def _least(errors: Mapping[Dials, np.ndarray]) -> float:
 
 def _errors(model: FieldModel, held: DomainSet, fixed: Mapping[str, Any]) -> dict[Dials, np.ndarray]:
     """Return the error of each held-out domain under every setting of the dials that are not fixed."""
-    found = {}
-    for dials in _dials(model.field, fixed):
-        turn(model.field, dict(dials))
-        found[dials] = evaluate(model, held).per_domain
-    return found
+    settings = _dials(model.field, fixed)
+    found = errors_of_each(model, held, settings, lambda dials: turn(model.field, dict(dials)))
+    return dict(zip(settings, found, strict=True))
 
 
 def _dials(field: ParameterField, fixed: Mapping[str, Any]) -> list[Dials]:

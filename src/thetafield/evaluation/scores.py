@@ -1,9 +1,10 @@
 """Error of a model on domains it has not seen: micro, macro, worst decile, and each domain's own."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -12,8 +13,9 @@ from torch import Tensor
 from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainBatch, DomainSet
 from thetafield.errors import DivergenceError
-from thetafield.fields.model import Model
+from thetafield.fields.model import FieldModel, Model
 
+Setting = TypeVar("Setting")
 CELLS = 2**22  # numbers of the inputs scored at once
 
 
@@ -52,37 +54,67 @@ class Scores:
         )
 
 
-@torch.no_grad()
-def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Tensor]]:
-    """Yield all samples of a few hundred domains at a time, with the model's outputs (b, n, o) for them."""
+def batches(model: Model, domains: DomainSet) -> Iterator[DomainBatch]:
+    """Yield all samples of a few hundred domains at a time, where the model lives."""
     domains = domains.to(model.device)
     index = torch.arange(len(domains), device=model.device)
     for part in index.split(max(1, CELLS // (domains.longest * prod(domains.x.shape[1:])))):
-        batch = domains.padded(part)
-        outputs = model.domain_outputs(batch.x, domains.z[part])
-        finite = torch.isfinite(outputs).flatten(1).all(1)
-        if not bool(finite.all()):
-            domain = int(part[int((~finite).int().argmax())])
-            z = ", ".join(f"{value:g}" for value in domains.z[domain].tolist())
-            raise DivergenceError(
-                f"{model.recipe.method} has no finite answer for domain {shown(domains.ids[domain])} (z = {z}), which "
-                f"lies too far from the training domains ({int((~finite).sum())} such domains)."
-            )
+        yield domains.padded(part)
+
+
+@torch.no_grad()
+def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Tensor]]:
+    """Yield all samples of a few hundred domains at a time, with the model's outputs (b, n, o) for them."""
+    for batch in batches(model, domains):
+        outputs = model.domain_outputs(batch.x, domains.z[batch.index.cpu()])
+        _check_finite(outputs, batch, model, domains)
         yield batch, outputs
 
 
 def evaluate(model: Model, domains: DomainSet) -> Scores:
     """Score `model` on raw domains."""
-    errors = []
-    for batch, outputs in answers(model, domains):
-        wrong = (
-            (outputs.argmax(-1) != batch.y).to(outputs)
-            if domains.classification
-            else (outputs - batch.y).abs().mean(-1)
-        )
-        errors.append((wrong * batch.weight).sum(1))
-    per_domain = torch.cat(errors).double().cpu().numpy()
-    sizes = domains.sizes.cpu().numpy()
+    errors = [_errors(outputs, batch, domains) for batch, outputs in answers(model, domains)]
+    metric = "error" if domains.classification else "mae"
+    return Scores.of(metric, torch.cat(errors).double().cpu().numpy(), domains.sizes.cpu().numpy())
+
+
+@torch.no_grad()
+def errors_of_each(
+    model: FieldModel, domains: DomainSet, settings: Sequence[Setting], turn: Callable[[Setting], None]
+) -> list[np.ndarray]:
+    """Return each domain's error under every setting of a field; the backbone, which they leave alone, runs once.
+
+    Args:
+        model: The model.
+        domains: Raw domains.
+        settings: The settings.
+        turn: Lets the field have one of them.
+    """
+    errors: list[list[Tensor]] = [[] for _ in settings]
+    for batch in batches(model, domains):
+        features, z = model.domain_features(batch.x), domains.z[batch.index.cpu()]
+        for setting, found in zip(settings, errors, strict=True):
+            turn(setting)
+            outputs = model.head_outputs(features, z)
+            _check_finite(outputs, batch, model, domains)
+            found.append(_errors(outputs, batch, domains))
+    return [torch.cat(found).double().cpu().numpy() for found in errors]
+
+
+def _check_finite(outputs: Tensor, batch: DomainBatch, model: Model, domains: DomainSet) -> None:
+    finite = torch.isfinite(outputs).flatten(1).all(1)
+    if bool(finite.all()):
+        return
+    domain = int(batch.index[int((~finite).int().argmax())])
+    z = ", ".join(f"{value:g}" for value in domains.z[domain].tolist())
+    raise DivergenceError(
+        f"{model.recipe.method} has no finite answer for domain {shown(domains.ids[domain])} (z = {z}), which lies too "
+        f"far from the training domains ({int((~finite).sum())} such domains)."
+    )
+
+
+def _errors(outputs: Tensor, batch: DomainBatch, domains: DomainSet) -> Tensor:
+    """Return the error of each domain of a batch: in per cent for classes."""
     if domains.classification:
-        return Scores.of("error", 100 * per_domain, sizes)
-    return Scores.of("mae", per_domain, sizes)
+        return 100 * ((outputs.argmax(-1) != batch.y).to(outputs) * batch.weight).sum(1).double()
+    return ((outputs - batch.y).abs().mean(-1) * batch.weight).sum(1).double()

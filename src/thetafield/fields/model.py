@@ -114,10 +114,18 @@ class FieldModel(Model):
     @torch.no_grad()
     def domain_outputs(self, x: Tensor, z: Tensor) -> Tensor:
         """Return outputs (b, n, o) for n samples of each of b domains: logits, or targets on their raw scale."""
+        return self.head_outputs(self.domain_features(x), z)
+
+    @torch.no_grad()
+    def domain_features(self, x: Tensor) -> Tensor:
+        """Return what the heads read of n samples of each of b domains, which does not depend on z."""
         x = x.to(self.device)
-        if self.inputs is not None:
-            x = self.inputs(x)
-        answer = self.predictor(self.theta(z), x)
+        return self.predictor.features(x if self.inputs is None else self.inputs(x))
+
+    @torch.no_grad()
+    def head_outputs(self, features: Tensor, z: Tensor) -> Tensor:
+        """Return outputs (b, n, o) from the features of n samples of each of b domains."""
+        answer = self.predictor.head(self.theta(z), features)
         return answer if self.outputs is None else self.outputs.inverse(answer)
 
     @torch.no_grad()
