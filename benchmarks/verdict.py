@@ -26,6 +26,7 @@ from thetafield.compare import compare
 from thetafield.compare.budget import Allotment
 from thetafield.compare.jobs import FoldTrial
 from thetafield.compare.population import StoredPopulation
+from thetafield.compare.run import CANDIDATES
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds
 from thetafield.datasets.base import DATASETS, Dataset
@@ -82,6 +83,9 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
+    for word in arguments.only:
+        if not any(word in (name, f"{name}/{kind}") for name, kind in CASES):
+            parser.error(f"--only has no {word!r}: give datasets, or cases such as camels/edge, of {_known()}.")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     wanted = [
         (name, kind) for name, kind in CASES if not arguments.only or {name, f"{name}/{kind}"} & {*arguments.only}
@@ -93,16 +97,43 @@ def main() -> None:
         if not done.exists():
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
             write_json(done, _case(name, kind, place, arguments))
-        found.append(json.loads(done.read_text()))
-        said = found[-1]
+        said = json.loads(done.read_text())
+        differs = _difference(said, arguments)
+        if differs:
+            parser.error(f"{done} was made with {differs}: give the same arguments, or another --store.")
+        found.append(said)
         print(
             f"{name} {kind}: {said['verdict']}, best {said['best']}, right {said['right']}", file=sys.stderr, flush=True
         )
-        right = sum(case["right"] for case in found)
-        summary = {"command": "python " + " ".join(sys.argv), "right": right, "cases": len(found), "found": found}
+        summary = {"command": "python " + " ".join(sys.argv), "right": _right(found), "cases": len(found)}
         if arguments.out:
-            write_json(arguments.out, summary)
+            write_json(arguments.out, summary | {"found": found})
+    right = _right(found)
     print(json.dumps({"right": right, "cases": len(found), "share": right / max(1, len(found))}))
+
+
+def _right(found: list[dict[str, Any]]) -> int:
+    return sum(case["right"] for case in found)
+
+
+def _known() -> str:
+    return ", ".join(dict.fromkeys(name for name, _ in CASES))
+
+
+def _methods(arguments: argparse.Namespace) -> list[str]:
+    return list(CANDIDATES) if arguments.methods is None else arguments.methods.split(",")
+
+
+def _difference(case: dict[str, Any], arguments: argparse.Namespace) -> str | None:
+    """Return how a stored case was made, where that is not how these arguments would make it."""
+    # Older cases do not name their methods, but each is in the plan or absent.
+    made = case.get("methods") or [*(each["method"] for each in case["plan"]), *case["absent"]]
+    if {*made} != {*_methods(arguments)}:
+        return f"--methods {','.join(sorted(made))}"
+    for name in ("seed", "budget"):
+        if case[name] != getattr(arguments, name):
+            return f"--{name} {case[name]:g}"
+    return None
 
 
 def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -118,7 +149,6 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
         "standardise": data.standardise,
     }
     [(kept, held)] = domain_folds(whole, 1, arguments.seed, kind)
-    methods = {} if arguments.methods is None else {"methods": arguments.methods.split(",")}
     result = compare(
         whole.select(kept),
         place / "compare",
@@ -129,8 +159,8 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
         device=arguments.device,
         name=name,
         display=suite_display,
+        methods=_methods(arguments),
         **how,
-        **methods,
     )
     task = HeldOut(StoredPopulation.of(whole, place / "data", name, **how), tuple(kept.tolist()), kind)
     trials = [_trial(task, Allotment.from_record(each), arguments.seed) for each in result["plan"]]
@@ -161,6 +191,7 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
         "seconds": result["seconds"],
         "budget": arguments.budget,
         "seed": arguments.seed,
+        "methods": _methods(arguments),
         "device": result["device"],
         "versions": result["versions"],
     }

@@ -1,6 +1,7 @@
 """Several charts in one answer, the base below them, and what is chosen on held-out training domains."""
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import nn
 from thetafield.bench.trial import run_trial
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
-from thetafield.errors import FormatError, OptionError
+from thetafield.errors import DivergenceError, FormatError, OptionError
 from thetafield.evaluation import choosing, scores
 from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
 from thetafield.evaluation.scores import evaluate
@@ -175,6 +176,44 @@ def test_errors_under_every_dial_are_those_of_one_at_a_time(monkeypatch):
         turn(model.field, dict(dials))
         assert np.array_equal(evaluate(model, domains).per_domain, errors)
     assert len({errors.tobytes() for errors in found.values()}) > 3
+
+
+def test_a_dial_without_finite_answers_is_not_turned_to(monkeypatch):
+    """Far away what charts carry may have no bounds: a share of nothing still answers."""
+    domains = informed_domains(24)
+    model = quick_train()(domains, options=TINY).model
+    carried = TransportedField.thetas
+    monkeypatch.setattr(TransportedField, "thetas", lambda self, z: carried(self, z) / (z.amax(1, keepdim=True) < 0.99))
+    found = choosing._errors(model, domains, {})
+    finite = [np.isfinite(errors).all() for errors in found.values()]
+    assert any(finite) and not all(finite)
+    assert math.isfinite(choosing._least(found))
+
+
+def test_edge_folds_of_a_choice_are_no_more_than_there_are_edges():
+    one = informed_domains(40)
+    one = one.with_descriptors(one.z[:, :1], ["angle"])
+    assert 1 <= len(choosing._folds(one, 0, "edge", False)) <= 2
+
+
+def test_a_setting_that_fails_late_sets_no_bar_and_a_perfect_one_is_perfect(monkeypatch):
+    tried = []
+
+    def train(domains, *, options, report=None, recall=None):
+        tried.append(options)
+        if options["base"] == "pooled" and len(tried) % 2 == 0:
+            raise DivergenceError("it diverged")
+        return quick_train()(domains, options=options | {"epochs": 1})
+
+    def errors(model, held, fixed):
+        return {(): np.full(len(held), 0.0 if tried[-1]["epochs"] == 200 else 5.0)}
+
+    monkeypatch.setattr(choosing, "_errors", errors)
+    monkeypatch.setattr(choosing, "turn", lambda field, dials: None)
+    fixed = {name: value for name, value in TINY.items() if name != "epochs"}
+    choice = choose(informed_domains(40), "neurallio", train, seed=0, fixed=fixed | {"metric": False})
+    assert choice.candidates[0].failure == "it diverged"
+    assert choice.candidates[choice.best].score == 0.0 and choice.options["epochs"] == 200
 
 
 def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):

@@ -1,6 +1,7 @@
 """The verdict on own domains: right where the truth is known, and told alike by page, terminal and files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import NeedError
 from thetafield.evaluation.scores import evaluate
 from thetafield.explorer.saved import open_saved
+from thetafield.report.compare.page import number_format, render_page, whole_words
+from thetafield.report.compare.reading import Comparison
 from thetafield.report.compare.terminal import print_comparison
 from thetafield.report.compare.write import write_page
 from thetafield.serving.run import field_folder
@@ -141,6 +144,38 @@ def test_the_page_stands_alone_and_says_the_verdict_first(turning):
         assert f"{line['error']:.1f}" in page and line["method"] in page
 
 
+def test_the_page_says_what_trust_is_worth(turning):
+    _, out, _ = turning
+    read = Comparison.read(out)
+    errors = np.linspace(1, 30, len(read.ids))
+
+    def said(trust):
+        columns = read.columns | {f"error_{read.method}": errors, "trust": trust}
+        return " ".join(render_page(replace(read, columns=columns)).split())
+
+    assert "Errors grow where it falls (rank correlation −1.00)" in said(np.linspace(0.9, 0.2, len(errors)))
+    assert "wrong way round" in said(np.linspace(0.7, 0.8, len(errors)))
+    assert "tells nothing" in said(0.5 + 0.1 * (np.arange(len(errors)) % 2)) and "tells nothing" in said(0 * errors + 1)
+
+
+def test_the_page_claims_tuning_only_where_every_method_was_tuned(turning):
+    _, out, _ = turning
+    read = Comparison.read(out)
+    rung = {"share": 1.0, "draws": 2, "folds": 1, "depth": "none"}
+    for draws, words in ((2, "was tuned and trained on"), (0, "trained, and tuned where the budget allowed, on")):
+        plan = [{"rung": rung}, {"rung": rung | {"draws": draws}}]
+        assert words in render_page(replace(read, result=read.result | {"plan": plan}))
+
+
+def test_numbers_of_a_column_share_a_format_and_options_stay_whole():
+    assert number_format(np.array([323.5, 324.0, 0.0])) == "%.1f" and number_format(np.array([0.0])) == "%.0f"
+    assert (
+        number_format(np.float32([97.6, 5.1]).astype(float)) == "%.1f" and number_format(np.array([12345.6])) == "%.0f"
+    )
+    assert number_format(np.array([1e-6, 2.0])) == "%.2e"
+    assert whole_words("<b> erm-d: -2.4, a/b-c") == '&lt;b&gt; <span class="whole">erm-d</span>: -2.4, a/b-c'
+
+
 def test_a_page_where_nobody_errs(tmp_path):
     x, domain = np.tile([[-1.0], [1.0]], (30, 1)), np.repeat(np.arange(6), 10)
     y, z = np.where(x[:, 0] > 0, "yes", "no"), np.arange(6.0)[:, None]
@@ -156,4 +191,4 @@ def test_the_terminal_shows_leaderboard_and_verdict(turning, capsys):
     _, out, result = turning
     print_comparison(result, out)
     said = capsys.readouterr().out
-    assert "worst decile" in said and "Use " in said and "load_field" in said
+    assert "decile" in said and "Use " in said and "load_field" in said

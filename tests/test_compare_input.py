@@ -1,17 +1,28 @@
 """What a person may get wrong with a comparison: a clear sentence before any training, or a warning in the result."""
 
+import io
+import re
+import time
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from rich.console import Console
 
+from benched import Here
 from compared import domain_set, table_file
 from thetafield import DomainSet
+from thetafield.bench.attempt import Outcome
 from thetafield.cli.compare import compare
+from thetafield.compare import folder
 from thetafield.compare.budget import Load, Pace, allotted, cost, fixed_options, rungs
 from thetafield.compare.checks import check_domains, warnings_of
+from thetafield.compare.population import StoredPopulation
+from thetafield.compare.stages import Stages, silent
 from thetafield.data.table import read_table_file
-from thetafield.errors import DataError, ThetafieldError
+from thetafield.errors import DataError, FormatError, ThetafieldError
+from thetafield.report.compare.terminal import leaderboard_table
 
 ROLES = {"target": "y", "domain": "d", "descriptors": "z"}
 
@@ -79,6 +90,19 @@ def test_a_descriptor_that_gives_the_target_away_is_refused(tmp_path):
     check_domains(free, "place")  # a descriptor that merely matters is none
 
 
+def test_labels_that_lie_in_order_by_chance_are_no_giveaway():
+    def described(count, labels, z):
+        domain = np.repeat(np.arange(count), 4)
+        x = np.random.default_rng(0).normal(size=(4 * count, 1))
+        return DomainSet.from_arrays(x, np.array(labels)[domain], domain=domain, z=z)
+
+    ordered = np.arange(12.0)[:, None]
+    check_domains(described(9, ["a"] * 4 + ["b"] * 5, ordered[:9]), "d")
+    check_domains(described(12, ["a"] * 11 + ["b"], ordered), "d")  # one of twelve is the last often enough
+    with pytest.raises(DataError, match="'z0' gives the target away"):
+        check_domains(described(12, ["a"] * 6 + ["b"] * 6, ordered), "d")
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -125,6 +149,27 @@ def test_a_feature_that_leaks_is_warned_of():
     assert not warnings_of(read(table()))
 
 
+def test_inputs_that_look_like_descriptors_are_told():
+    domain = np.repeat(np.arange(6), 10)
+    depth, age = np.array([3.0, 1, 4, 1, 5, 9])[domain], np.arange(6)[domain]
+    [warning] = warnings_of(read(table(depth_m=depth)))
+    assert warning == (
+        "depth_m does not vary within a domain and is used as an input: if it describes the domain, list it in "
+        "--descriptors."
+    )
+    soil = np.array(list("abcdef"))[domain]  # text cannot be a descriptor
+    [warning] = warnings_of(read(table(depth_m=depth, soil=soil, age_years=age)))
+    assert warning.startswith("depth_m and age_years do not vary within a domain and are used as inputs: if they")
+    day = (np.datetime64("2020-01-01") + 40 * np.arange(6))[domain]
+    assert warnings_of(read(table(opened=day)))[0].startswith("opened does not vary within a domain")
+    moved = depth.copy()
+    moved[3] += 1
+    assert not warnings_of(read(table(moved=moved, never=np.ones(60), two=age % 2)))
+    assert not warnings_of(read(table(), features=["x", "z"]))  # a descriptor already
+    many = {f"c{i}": age + i for i in range(9)}
+    assert "c0, c1, c2, c3, c4 and 4 others do not vary" in warnings_of(read(table(**many)))[0]
+
+
 def test_a_million_categories_and_mixed_types_are_told(tmp_path):
     names = [f"name {i}" for i in range(60)]
     [warning] = warnings_of(read(table(x=names)))
@@ -150,6 +195,81 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["mine.txt"]
     with pytest.raises(ThetafieldError, match="--domain"):
         compare(tmp_path / "t.parquet", out=tmp_path / "new", target="y")
+
+
+def test_another_comparison_is_told_by_what_differs(tmp_path):
+    roles = {"path": "/t.csv", "target": "y", "domain": "d", "descriptors": ["lat", "lon"], "features": None}
+    about = {"data": "t.csv", "roles": roles, "digest": "1", "methods": ["erm"], "options": {"erm": {}}, "budget": 1.0}
+    folder.claim(tmp_path / "out", about)
+    folder.claim(tmp_path / "out", about)
+    (tmp_path / "out" / folder.PLAN).write_text("{}")
+    other = {"roles": roles | {"descriptors": ["lat"], "features": ["x"]}, "digest": "2"}
+    for changed, words in (
+        (other, "descriptors lat,lon, not lat; features none, not x:"),
+        ({"data": "u.csv", "roles": roles | {"path": "/u.csv"}, "digest": "2"}, "table '/t.csv', not '/u.csv':"),
+        ({"digest": "2"}, "other data:"),
+        ({"methods": ["erm", "nda"], "options": {"erm": {}, "nda": {}}}, "methods erm, not erm,nda:"),
+        ({"options": {"erm": {"steps": 3}}}, "options of erm none, not {'steps': 3}:"),
+        ({"budget": 2.0}, "budget 1.0, not 2.0:"),
+    ):
+        with pytest.raises(FormatError, match=re.escape(f"holds a comparison of {words} name another folder")):
+            folder.claim(tmp_path / "out", about | changed)
+
+
+def test_the_table_of_domains_has_no_noise_of_single_precision(tmp_path):
+    days = np.array(["2020-01-01", "2020-03-01"], dtype="datetime64[ns]")
+    domains = DomainSet.from_arrays(
+        np.arange(8.0)[:, None], [0, 1] * 4, domain=days[np.repeat([0, 1], 4)], z=[[97.6, 5.0], [1e-7, -3.25]]
+    )
+    folder.write_domains(tmp_path, domains, {"fold": np.array(["1", ""]), "error": np.array([1 / 3, np.nan])})
+    lines = (tmp_path / folder.TABLE).read_text().split("\n")
+    assert lines[0] == "domain,z0,z1,rows,fold,error"
+    assert re.fullmatch(r"2020-01-01[T0:.]*,97\.6,5,4,1,0\.333333", lines[1])
+    assert re.fullmatch(r"2020-03-01[T0:.]*,1e-07,-3\.25,4,,", lines[2])
+
+
+def test_the_leaderboard_fits_into_eighty_columns():
+    lines = [
+        {"method": method, "error": error, "low": error - 2.2, "high": error + 2.2, "worst_decile": 2 * error}
+        | {"seconds": 31.2, "reads_descriptors": method != "trees-x"}
+        for method, error in (("neurallio", 80.4238), ("trees-x", 1093.21))
+    ]
+    result = {"metric": "mae", "leaderboard": lines, "method": "neurallio", "dataset": "wells.csv"}
+    result |= {"data": {"judged": 50, "domains": 50}, "folds": {"count": 5, "kind": "random"}}
+    console = Console(width=80, file=io.StringIO())
+    console.print(leaderboard_table(result))
+    text = console.file.getvalue()
+    for words in ("trees-x (ignores z)", "78.22 to 82.62", "1091.01 to 1095.41", "seconds"):
+        assert words in text
+
+
+def stages(tmp_path, seconds_of):
+    """Stages whose pilots take given seconds; None is longer than they may."""
+
+    class Paced(Here):
+        def attempt(self, task):
+            seconds = seconds_of[task.spec.method]
+            if seconds is None:
+                return Outcome.failed("timeout", "It took too long.")
+            return Outcome("result", {"seconds": seconds}, [])
+
+    population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
+    return Stages(population, tmp_path / "out", "random", 5, 0, "", silent, lambda count: Paced())
+
+
+def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):
+    methods = ("erm", "trees-x", "nda")
+    run = stages(tmp_path, {"erm": None, "trees-x": [0.01, 0.02], "nda": [30.0, 60.0]})
+    plan = run.planned(methods, {method: {} for method in methods}, load(6), 60.0, 16, time.perf_counter())
+    assert [each.method for each in plan.allotments] == ["trees-x"]
+    late, slow = plan.absent["erm"], plan.absent["nda"]
+    assert "took longer than its share of 320 s; give about --budget " in late and late.endswith(" and another --out.")
+    assert "its shortest training takes about " in slow and slow.endswith(" and another --out.")
+    # The budget that is advised is enough where the pilots take as long again.
+    least = int(re.search(r"--budget (\d+)", slow)[1])
+    total = 60 * least / run.turns(2, 16)
+    paces = {"trees-x": Pace.of([0.01, 0.02]), "nda": Pace.of([30.0, 60.0])}
+    assert all(each.rung is not None for each in allotted(paces, total, load(6)))
 
 
 def load(domains=40, **settings):

@@ -19,9 +19,11 @@ from thetafield.compare.board import Layout
 from thetafield.compare.fold import Fold, fold_count
 from thetafield.compare.jobs import FoldTrial
 from thetafield.compare.population import StoredPopulation
+from thetafield.compare.trusting import unseen_trust
 from thetafield.data.folds import domain_folds
 from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import DataError, FormatError, NeedError, OptionError
+from thetafield.evaluation import pairs
 from thetafield.evaluation.pairs import DRAWS, Paired, mean_interval
 from thetafield.evaluation.scores import evaluate
 from thetafield.streams import numpy_stream
@@ -171,6 +173,60 @@ def test_a_budget_that_is_too_small_is_refused_and_a_larger_one_goes_on(tmp_path
     assert len(workers.ran) == 2 * 5 + 1  # the pilots were kept
 
 
+def test_no_method_and_no_minutes_are_refused(tmp_path):
+    domains = domain_set("steady", num_domains=8, rows=8)
+    with pytest.raises(OptionError, match="no method to compare"):
+        compared(domains, tmp_path / "out", ())
+    with pytest.raises(OptionError, match="number of minutes above zero, but got nan"):
+        brief(domains, tmp_path / "out", budget=float("nan"))
+
+
+def test_another_predictor_is_another_comparison(tmp_path):
+    domains = domain_set("steady", num_domains=8, rows=8)
+    brief(domains, tmp_path / "out")
+    with pytest.raises(FormatError, match="predictor"):
+        brief(domains, tmp_path / "out", predictor_options={"hidden": (3,)})
+
+
+def test_trust_at_a_domain_is_not_learned_from_itself():
+    """At the edge a domain is held out twice: the other fold's look at it would tell its error."""
+    stream = np.random.default_rng(0)
+    z = stream.uniform(size=(40, 2))
+    held = [np.arange(25), np.arange(15, 40)]
+    errors = stream.uniform(1, 10, size=40)
+
+    def results(errors):
+        return [
+            {
+                "distance": [0.1] * 25,
+                "reach": 1.0,
+                "observed": {
+                    "z": z[part].tolist(),
+                    "errors": errors[part].tolist(),
+                    "attained": [0.5] * 25,
+                    "blind": np.ones((25, 1)).tolist(),
+                    "sighted": np.ones((25, 1)).tolist(),
+                    "strangeness": np.ones((25, 3)).tolist(),
+                },
+            }
+            for part in held
+        ]
+
+    before, calibrated = unseen_trust(results(errors), held, 20.0)
+    assert calibrated
+    other = errors.copy()
+    other[20] *= 5  # held out by both
+    after, _ = unseen_trust(results(other), held, 20.0)
+    assert before == after
+
+
+def test_the_bootstrap_of_many_domains_is_drawn_in_parts(monkeypatch):
+    values = numpy_stream(3, "values").normal(size=50)
+    whole = mean_interval([values, values[:7]])
+    monkeypatch.setattr(pairs, "CELLS", 120)
+    assert mean_interval([values, values[:7]]) == whole
+
+
 def test_the_bootstrap_is_that_of_a_plain_loop():
     values = numpy_stream(3, "values").normal(size=11)
     stream, means = numpy_stream(0, "report", "pairs"), []
@@ -203,7 +259,8 @@ def test_regression_is_compared_by_absolute_errors(tmp_path):
     options = json.loads((tmp_path / "out" / "trials" / "results" / f"{trial.key}.json").read_text())["options"]
     model = train_field(domains.select(kept), "trees-x", seed=0, options=options, standardise=True, device="cpu").model
     errors = evaluate(model, domains.select(held)).per_domain
-    assert errors == pytest.approx([float(columns(tmp_path / "out")[place]["mae_trees-x"]) for place in held])
+    written = [float(columns(tmp_path / "out")[place]["mae_trees-x"]) for place in held]
+    assert errors == pytest.approx(written, rel=1e-5)  # six digits
 
 
 def test_domains_are_refused_before_anything_is_written(tmp_path):

@@ -15,10 +15,12 @@ import torch
 
 from explored import CASES, calibrated, classifier, frame, image_classifier, regressor
 from thetafield.datasets.base import Registered
+from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import DataError, FormatError, NeedError, OptionError
 from thetafield.explorer import Saved, explorer_page, open_saved
 from thetafield.explorer.arrays import Arrays
 from thetafield.explorer.description import describe_model
+from thetafield.explorer.inputs import find_ranges
 from thetafield.explorer.server import page_server
 from thetafield.fields.doubt import trust_at
 from thetafield.fields.storage import save_model
@@ -238,6 +240,50 @@ def test_rows_of_a_file_can_be_taken(show, tmp_path):
     page.wait_for_timeout(200)
     heat = list(regressor().model_.recipe.features).index("heat")
     assert page.evaluate("thetafield.state().row")[heat] == pytest.approx(frame()["heat"][4], abs=1e-4)
+
+
+def test_a_typical_row_has_a_category_and_a_day_of_the_data():
+    model, names = regressor().model_, list(regressor().model_.recipe.features)
+    table = frame().iloc[:9].assign(sky=["snow"] * 4 + ["sun"] * 3 + ["rain"] * 2)  # none of them in half of the rows
+    rows = model.encoder.inputs(pa.Table.from_pandas(table))
+    start = find_ranges(model, rows, "these").start
+    assert [name for name in names if name.startswith("sky=") and start[names.index(name)] == 1] == ["sky=snow"]
+    assert start[names.index("sky=sun")] == start[names.index("sky=rain")] == 0
+    day = [names.index(name) for name in names if name.startswith("day ")]
+    assert any(np.array_equal(start[day], row[day]) for row in rows)
+    damp = [names.index(name) for name in ("damp", "damp missing")]
+    np.testing.assert_allclose(start[damp], [table["damp"].median(), 0])
+    alone = find_ranges(model, None, "").start[day]  # without rows, too, season and trend are of one day
+    assert alone[:2] @ alone[:2] == pytest.approx(1)
+
+
+def test_controls_end_where_the_data_of_a_trial_end(tmp_path):
+    table = frame().assign(heat=lambda rows: np.exp(rows["heat"] / 6))  # above 0, and three deviations reach below it
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    columns = {"target": "load", "domain": "station", "descriptors": ["lat", "lon", "altitude"], "holdout": None}
+    own = OwnTable(str(tmp_path / "rows.csv"), "load", "station", ("lat", "lon", "altitude"), holdout=None)
+    model = train_field(own.build(0).train, "erm", seed=0, options={"steps": 3}, device="cpu", standardise=True).model
+    trial = {"dataset": "rows.csv", "seed": 0, "dataset_options": {"path": own.path, **columns}}
+    heat = list(model.recipe.features).index("heat")
+    inputs = describe_model(Saved(model, trial), Arrays(), None, None, [])["inputs"]
+    assert inputs["low"][heat] >= table["heat"].min() and inputs["high"][heat] <= table["heat"].max()
+    (tmp_path / "rows.csv").unlink()
+    inputs = describe_model(Saved(model, trial), Arrays(), None, None, [])["inputs"]
+    assert inputs["low"][heat] < 0 and "not known without --rows" in inputs["source"]
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_who_answers_stays_inside_its_card(show, width):
+    page = show(explorer_page(Saved(regressor().model_)), width=width)
+    card, button = (page.locator(name).first.bounding_box() for name in ("#charts-card", ".who button"))
+    assert button["x"] + button["width"] <= card["x"] + card["width"]
+    assert (
+        page.evaluate(
+            "(() => { const box = document.querySelector('.scroll'); return box.scrollWidth - box.clientWidth; })()"
+        )
+        <= 0
+    )
 
 
 @needs_browser

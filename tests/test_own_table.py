@@ -253,7 +253,7 @@ def test_files_of_every_kind(tmp_path):
         (["two-moons", "erm", "--target", "wet"], "--target is for a table of your own"),
         (
             ["my.csv", "erm", "--target", "wet", "--domain", "station", "--holdout", "hull"],
-            "one of random, blocked, edge",
+            "--holdout is one of random, blocked, edge",
         ),
         (
             ["my.csv", "drain", "--target", "wet", "--domain", "station", "--descriptors", "lat,opened"],

@@ -80,4 +80,54 @@ def test_bad_files_are_said_in_a_sentence(tmp_path):
     (tmp_path / "evil.jsonl.xz").write_bytes(lzma.compress(lines.encode()))
     with pytest.raises(StoreError, match="none of a store's"):
         unpack(tmp_path / "evil.jsonl.xz", tmp_path / "two")
+    for line in ("7", '"abc"', '["results","",{}]', '["suites","s",{}]', '["results","a",[]]'):
+        (tmp_path / "odd.jsonl.xz").write_bytes(lzma.compress(f'["store","store",{{"format":1}}]\n{line}\n'.encode()))
+        with pytest.raises(StoreError, match="none of a store's"):
+            unpack(tmp_path / "odd.jsonl.xz", tmp_path / "two")
     assert not (tmp_path / "two").exists()
+
+
+def test_a_file_of_another_format_is_refused(tmp_path):
+    (tmp_path / "x.jsonl.xz").write_bytes(lzma.compress(b'["store","store",{"format":99}]\n["results","a",{}]\n'))
+    there = a_store(tmp_path / "there")
+    with pytest.raises(StoreError, match="from a store of format 99, but this version reads format 1"):
+        unpack(tmp_path / "x.jsonl.xz", there)
+    assert not contents(there)
+
+
+def test_unpacking_goes_by_the_rule_of_packing(tmp_path):
+    short, long = ({"s": {"trials": [{}] * n}} for n in (1, 3))
+    for first, second in ((short, long), (long, short)):
+        place = tmp_path / str(len(first["s"]["trials"]))
+        place.mkdir()
+        there = a_store(
+            place / "there",
+            suites=first,
+            failures={"a": {}, "b": {"old": 1}},
+            absent={"c": {}, "d": {}},
+            results={"e": {"score": 1}},
+        )
+        other = a_store(
+            place / "other",
+            suites=second,
+            results={"a": {}, "c": {}, "e": {"score": 2}},
+            failures={"d": {}},
+            absent={"b": {}},
+            histories={"a": [], "e": []},
+        )
+        pack([there, other], place / "both.jsonl.xz")
+        pack([other], place / "other.jsonl.xz")
+        assert unpack(place / "other.jsonl.xz", there) == 2
+        found = contents(there)
+        assert len(found["suites/s.json"]["trials"]) == 3 and found["results/e.json"] == {"score": 1}
+        assert {*found} == {
+            "suites/s.json",
+            "results/a.json",
+            "histories/a.json",
+            "failures/b.json",
+            "results/c.json",
+            "failures/d.json",
+            "results/e.json",
+        }
+        unpack(place / "both.jsonl.xz", place / "both")
+        assert {*contents(place / "both")} - {"histories/e.json"} == {*found}

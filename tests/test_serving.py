@@ -134,7 +134,8 @@ def test_raw_columns_of_a_table_are_encoded_as_in_training(table_service):
         ({"floors": {"datatype": "INT8", "data": [1, 2, 3, 400]}}, "beyond the range of its datatype INT8"),
         ({"sky": {"shape": [2, 2]}}, "one entry per row was expected"),
         ({"sky": {"name": "skies"}}, "There is no input 'skies'"),
-        ({"wind": None}, "Input 'wind' is missing"),
+        ({"wind": None}, "Input 'wind' is missing: give it."),
+        ({"wind": None, "sky": None, "day": None}, "Inputs 'wind', 'sky', 'day' are missing: give them."),
     ],
 )
 def test_wrong_columns_are_said(table_service, change, sentence):

@@ -147,7 +147,8 @@ def test_a_column_that_does_not_exist_is_named_with_the_closest(arguments, messa
 @pytest.mark.parametrize(
     ("columns", "arguments", "message"),
     [
-        ({}, {"descriptors": ["station"]}, "Descriptor 'station' is text.* has 'b' in row 0, which is no date"),
+        ({}, {"descriptors": ["station"]}, "Descriptor 'station' is text: .* It has 'b': use it as a feature"),
+        ({"day": ["2024-05-31"] * 5 + ["2024-31-05"]}, {"descriptors": ["day"]}, "in row 5, which is no date"),
         ({"day": pd.to_timedelta(range(6))}, {}, "Column 'day' holds duration.*, which is neither number, text nor"),
         ({"count": [None] * 6}, {}, "Column 'count' (has no value in any row|holds null)"),
         ({"count": [1, 2, np.inf, 1, 1, 1]}, {}, "Column 'count' is infinite in row 2"),

@@ -90,6 +90,26 @@ def test_a_hard_region_is_found_in_the_middle_of_easy_ones():
     assert len(Terrain.fit(many, logs(many)).points) <= 400
 
 
+def test_a_place_that_was_looked_at_twice_does_not_tell_its_own_error():
+    rng = np.random.default_rng(0)
+    believed = 0
+    for _ in range(20):
+        z, logs = rng.uniform(size=(30, 2)), rng.normal(size=30)
+        believed += Terrain.fit(np.repeat(z, 2, 0), np.repeat(logs, 2) + 0.01 * rng.normal(size=60)) is not None
+    assert believed < 8  # of noise
+
+
+def test_signs_that_are_no_numbers_are_beyond_all_doubt_in_a_calibration_too():
+    signs = np.abs(np.random.default_rng(0).normal(size=(20, 2)))
+    signs[3, 0], signs[5, 1] = np.inf, np.nan
+    found = Calibration.fit(signs, np.linspace(1, 2, 20), np.zeros((20, 0)))
+    assert torch.isfinite(found(torch.ones(2, 2), torch.zeros(2, 0))).all()
+
+
+def test_quantiles_of_very_many_domains():
+    assert Conformal.fit(torch.rand(170_000, 101)).threshold(0.9) == pytest.approx(0.9, abs=0.01)
+
+
 def test_places_that_are_hard_for_every_model_are_known():
     """Errors that a coordinate brings, which has nothing to do with the charts."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """The verdict on boards made by hand: who is recommended, and what is said about it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -65,12 +67,30 @@ def test_a_reader_within_noise_of_one_that_ignores_descriptors_is_not_recommende
         ({"erm-d": 5, "nda": 8}, "is not known: no method that ignores them was compared"),
         ({"trees": 5, "erm": 8}, "Boosted trees win: plain trees on the inputs and the descriptors suit this table"),
         ({"trees-x": 5, "erm": 8, "erm-d": 8}, "Boosted trees win: plain trees on the inputs alone suit this table"),
-        ({"trees": 5, "erm": 5.5, "neurallio": 5.02}, "do as well as any network here, fields θ(z) included"),
+        (
+            {"trees": 5, "erm": 5.5, "neurallio": 5.02},
+            "do as well as any network that was compared, fields θ(z) included",
+        ),
         ({"nda": 5, "erm": 8}, "Which descriptors matter is not known: neurallio"),
     ],
 )
 def test_what_else_is_said(means, words):
     assert words in said(means)[1]
+
+
+def test_an_interval_says_the_same_way_round_as_its_sentence():
+    words = said({"erm-d": 5, "nda": 5.05, "erm": 9}, noise=0.5)[1]
+    assert "points less than the best alternative, nda, which is within noise (95 % interval -0." in words
+    low, high = map(float, re.search(r"interval (-[\d.]+) to ([\d.]+) points", words).groups())
+    assert -low < high  # the mean is on the side that is told
+
+
+@pytest.mark.parametrize(
+    ("naive", "words"), [(5.0, "It is of no use: "), (10.8, "It may be of no use: "), (20.0, None)]
+)
+def test_a_method_that_a_constant_answer_does_as_well_as_is_called_so(naive, words):
+    sentences = judge(board({"erm": 5, "erm-d": 7}), {}, [], naive).sentences
+    assert sentences[0].startswith(words) if words else not any("of no use" in each for each in sentences)
 
 
 def test_one_method_alone_has_no_rival():

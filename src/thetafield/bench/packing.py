@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from thetafield.bench.store import Store, StoreError
+from thetafield.bench.store import FORMAT, Store, StoreError
 from thetafield.files import write_json, write_whole
 
 ENDING = ".jsonl.xz"
 KINDS = ("suites", "absent", "failures", "results", "histories")
+# What outweighs a file of each kind: a result counts for more than a failure, and both for more than absence.
+STRONGER = {"results": (), "failures": ("results",), "absent": ("results", "failures")}
 POINTS = 100  # of a curve of losses, for each phase
 Line = tuple[str, str, Any]
 
@@ -37,10 +39,10 @@ def pack(folders: Sequence[Path], file: Path) -> int:
         Store(folder)  # refuses other formats
         for kind, name, content in _files(folder):
             known = found.get((kind, name))
-            if known is None or (kind == "suites" and len(content["trials"]) > len(known["trials"])):
+            if known is None or (kind == "suites" and _longer(content, known)):
                 found[kind, name] = content
-    for weaker, stronger in (("absent", "failures"), ("absent", "results"), ("failures", "results")):
-        for name in [name for kind, name in found if kind == weaker and (stronger, name) in found]:
+    for weaker, name in list(found):
+        if any((stronger, name) in found for stronger in STRONGER.get(weaker, ())):
             del found[weaker, name]
     header = json.loads((folders[0] / "store.json").read_text())
     lines = [("store", "store", header), *((*key, found[key]) for key in sorted(found))]
@@ -52,21 +54,44 @@ def pack(folders: Sequence[Path], file: Path) -> int:
 def unpack(file: Path, folder: Path) -> int:
     """Add what a packed file holds to a store, which may be new, and return the number of results that it lacked.
 
+    What outweighs what is as in :func:`pack`, with the store as the first.
+
     Raises:
         StoreError: The file is damaged, or the store is in use or of another format.
     """
     lines = _lines(file)
     if not lines or lines[0][0] != "store":
         raise StoreError(f"{file} is not a packed store: `thetafield pack STORE --out FILE{ENDING}` makes one.")
+    header = lines[0][2]
+    if header.get("format") != FORMAT:
+        raise StoreError(
+            f"{file} was packed by thetafield {header.get('thetafield')} from a store of format "
+            f"{header.get('format')}, but this version reads format {FORMAT}: unpack it with that version."
+        )
     store, added = Store(folder), 0
     with store.room(), store.locked():
         for kind, name, content in lines[1:]:
-            path = store.path(kind, name)
-            if path.exists() or (kind in ("absent", "failures") and store.path("results", name).exists()):
+            if not _lacking(store, kind, name, content):
                 continue
-            write_json(path, content)
+            write_json(store.path(kind, name), content)
+            for weaker in [weaker for weaker, stronger in STRONGER.items() if kind in stronger]:
+                store.path(weaker, name).unlink(missing_ok=True)
             added += kind == "results"
     return added
+
+
+def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:
+    """Return whether a store has nothing that counts for as much as a packed file."""
+    path = store.path(kind, name)
+    if kind == "suites":
+        return not path.exists() or _longer(content, json.loads(path.read_text()))
+    if kind == "histories":  # they belong to their result, which is added after them
+        return not store.path("results", name).exists()
+    return not any(store.path(each, name).exists() for each in (kind, *STRONGER[kind]))
+
+
+def _longer(suite: dict[str, Any], other: dict[str, Any]) -> bool:
+    return len(suite["trials"]) > len(other["trials"])
 
 
 def _files(folder: Path) -> Iterator[Line]:
@@ -80,15 +105,26 @@ def _files(folder: Path) -> Iterator[Line]:
 def _lines(file: Path) -> list[Line]:
     try:
         with lzma.open(file, "rt", encoding="utf-8") as lines:
-            found = [tuple(json.loads(line)) for line in lines]
+            found = [json.loads(line) for line in lines]
     except FileNotFoundError:
         raise StoreError(f"{file} does not exist.") from None
     except (lzma.LZMAError, EOFError, UnicodeDecodeError, json.JSONDecodeError, OSError) as error:
         raise StoreError(f"{file} is damaged or no packed store ({error}).") from None
-    known = ("store", *KINDS)
-    if any(len(line) != 3 or line[0] not in known or Path(str(line[1])).name != line[1] for line in found):
+    if not all(_is_line(line) for line in found):
         raise StoreError(f"{file} holds a line that is none of a store's.")
-    return found
+    return [tuple(line) for line in found]
+
+
+def _is_line(line: Any) -> bool:
+    """Return whether a line is a kind, a name that leads nowhere else, and a content as that kind has it."""
+    if not isinstance(line, list) or len(line) != 3:
+        return False
+    kind, name, content = line
+    if kind not in ("store", *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
+        return False
+    if kind == "suites" and not (isinstance(content, dict) and isinstance(content.get("trials"), list)):
+        return False
+    return isinstance(content, list if kind == "histories" else dict)
 
 
 def _thinned(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

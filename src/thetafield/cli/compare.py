@@ -44,7 +44,9 @@ def compare(
     ] = "random",
     budget: Annotated[float, typer.Option(metavar="MINUTES", help="How long it may take, about.")] = 10.0,
     seed: Seed = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes at a time: one per core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes at a time; one per core by default.")
+    ] = None,
     device: Device = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder of the comparison; out/TABLE-compare by default.")] = None,
     as_json: Json = False,
@@ -53,8 +55,9 @@ def compare(
 
     For example: thetafield compare weather.csv --target rain --domain station --descriptors lat,lon
 
-    Stop it at any time and give the same command again: it goes on. The folder gets the recommended method trained on
-    all domains, scores of every domain, and a page.
+    Stop it at any time and give the same command again: it goes on.
+
+    The folder gets the recommended method trained on all domains, scores of every domain, and a page.
     """
     from thetafield.compare.run import CANDIDATES
     from thetafield.compare.run import compare as run

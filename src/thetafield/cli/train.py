@@ -123,6 +123,7 @@ def _task(
     holdout: str | None,
 ) -> "str | OwnTable":
     """Return the name of a registered dataset, or a person's own table."""
+    from thetafield.data.folds import KINDS
     from thetafield.data.table import is_table_file
     from thetafield.datasets.own_table import OwnTable
     from thetafield.errors import OptionError
@@ -145,6 +146,8 @@ def _task(
         raise OptionError(f"Say which column of {dataset} to predict: --target COLUMN.")
     if domain is None and descriptors is None:
         raise OptionError(f"Say which column of {dataset} names a row's domain (--domain), or --descriptors A,B.")
+    if holdout is not None and holdout not in KINDS:
+        raise OptionError(f"--holdout is one of {', '.join(KINDS)}, but got {holdout!r}.")
     return OwnTable(
         path=dataset,
         target=target,

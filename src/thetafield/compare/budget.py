@@ -43,6 +43,11 @@ class Pace:
         whole = max((long - short) / (PILOT[1] - PILOT[0]), 0.1 * long / PILOT[1])
         return cls(round(max(0.0, long - PILOT[1] * whole), 9), round(whole, 9))
 
+    @classmethod
+    def within(cls, seconds: float) -> "Pace":
+        """Return that of a pilot that takes so long and is proportional to its length."""
+        return cls.of([seconds * part / sum(PILOT) for part in PILOT])
+
     def seconds(self, share: float) -> float:
         """Return about how long a training of this share takes."""
         return self.fixed + self.whole * share
@@ -217,6 +222,11 @@ def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
     # At a given length there has to be something else to draw.
     found = [r for r in found if r.share == 1 or not r.draws or left - set(LENGTHS)]
     return list(dict.fromkeys(found))
+
+
+def least_cost(method: str, pace: Pace, load: Load, given: Given = NOTHING) -> float:
+    """Return about how many seconds a fold takes at the least thorough rung."""
+    return cost(method, rungs(method, load, given)[-1], pace, load, given)
 
 
 def allotted(

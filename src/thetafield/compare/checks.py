@@ -1,5 +1,7 @@
 """What cannot be compared is refused in a sentence, and what looks too good to be true is said aloud."""
 
+import math
+
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -16,6 +18,10 @@ SAME = 0.9999  # rank correlation above which two columns are one
 LOOKED_AT, LEAVES = 4000, 64  # rows that a leak is looked for in, and leaves of the tree that looks
 LEAK = 0.02  # error of one feature alone, relative to an answer that knows nothing
 MOST_FEATURES = 500
+FEWEST_IN_ORDER = 10  # domains, below which labels lie in order along a descriptor by chance
+CHANCE = 0.01  # at most that labels drawn at random lie in order
+FEWEST_VALUES = 3  # over all domains, of a feature that may describe them
+MOST_NAMED = 6  # features in one warning
 
 
 def check_domains(domains: DomainSet, domain: str | None) -> None:
@@ -69,14 +75,19 @@ def _check_descriptors(domains: DomainSet) -> None:
 
 
 def _in_order(column: np.ndarray, labels: np.ndarray) -> bool:
-    """Return whether each label has a stretch of the column of its own, as a recoded label does."""
+    """Return whether each label has a stretch of the column of its own, as a recoded label does, and not by chance."""
     ordered = labels[np.argsort(column, kind="stable")]
-    return int((ordered[1:] != ordered[:-1]).sum()) == len(np.unique(labels)) - 1 and len(np.unique(labels)) > 1
+    counts = np.unique(labels, return_counts=True)[1].tolist()
+    if len(labels) < FEWEST_IN_ORDER or len(counts) < 2:
+        return False
+    # Of all orders of the labels, those in which each has one stretch.
+    chance = math.lgamma(len(counts) + 1) + sum(math.lgamma(n + 1) for n in counts) - math.lgamma(len(labels) + 1)
+    return chance < math.log(CHANCE) and int((ordered[1:] != ordered[:-1]).sum()) == len(counts) - 1
 
 
 def warnings_of(domains: DomainSet, seed: int = 0) -> list[str]:
     """Return what a person should know before believing any number."""
-    return [*_many_categories(domains), *_leaks(domains, seed)]
+    return [*_many_categories(domains), *_still(domains), *_leaks(domains, seed)]
 
 
 def _many_categories(domains: DomainSet) -> list[str]:
@@ -89,6 +100,46 @@ def _many_categories(domains: DomainSet) -> list[str]:
         "out."
         for column in full
         if len(column.categories) >= MOST_CATEGORIES
+    ]
+
+
+def _still(domains: DomainSet) -> list[str]:
+    """Return a sentence on features that differ between domains only, as descriptors do."""
+    x = domains.x
+    if not domains.features or len(x.shape) != 2 or x.shape[1] > MOST_FEATURES:
+        return []
+    found, place = [], 0
+    for name, width, fit in _raw_features(domains):
+        part = x[:, place : place + width]
+        place += width
+        first = part[domains.offsets[:-1]]
+        still = fit and bool((part == first.repeat_interleave(domains.sizes, dim=0)).all())
+        if still and len(np.unique(first.numpy(), axis=0)) >= FEWEST_VALUES:
+            found.append(name)
+    if not found:
+        return []
+    if len(found) == 1:
+        return [
+            f"{found[0]} does not vary within a domain and is used as an input: if it describes the domain, list it in "
+            "--descriptors."
+        ]
+    if len(found) > MOST_NAMED:
+        found = [*found[: MOST_NAMED - 1], f"{len(found) - MOST_NAMED + 1} others"]
+    return [
+        f"{', '.join(found[:-1])} and {found[-1]} do not vary within a domain and are used as inputs: if they describe "
+        "the domain, list them in --descriptors."
+    ]
+
+
+def _raw_features(domains: DomainSet) -> list[tuple[str, int, bool]]:
+    """Return each feature as a person knows it, the number of its encoded columns, and whether it could describe."""
+    encoder = domains.encoder
+    if encoder is None:
+        return [(name, 1, name not in domains.descriptors) for name in domains.features or ()]
+    known = {column.name for column in encoder.descriptors} | {encoder.domain}
+    return [
+        (column.name, len(column.names), column.name not in known and not isinstance(column, CategoryColumn))
+        for column in encoder.features
     ]
 
 

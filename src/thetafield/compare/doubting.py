@@ -17,18 +17,25 @@ FEWEST = 4  # domains of a third
 
 
 def doubts(
-    domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric: str, relevance: Mapping[str, float]
+    domains: DomainSet,
+    judged: np.ndarray,
+    errors: np.ndarray,
+    trust: np.ndarray,
+    metric: str,
+    relevance: Mapping[str, float],
 ) -> list[str]:
     """Return sentences about where errors are large or trust is low.
 
     Args:
-        domains: The judged domains.
-        errors: Error of the recommended method on each.
-        trust: Trust at each.
+        domains: All domains.
+        judged: Positions of those that were held out.
+        errors: Error of the recommended method on each of these.
+        trust: Trust at each of these.
         metric: "error" or "mae".
         relevance: Descriptor name → how much it drives the shift, where that is known.
     """
-    told = [*_low_trust(domains, errors, trust, metric), *_stretch(domains, errors, metric)]
+    seen = domains.select(judged)
+    told = [*_low_trust(seen, errors, trust, metric), *_stretch(seen, errors, metric)]
     return [*told, *_range(domains, relevance)]
 
 
@@ -38,10 +45,13 @@ def _low_trust(domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric
         return []
     worst = ", ".join(str(shown(domains.ids[place])) for place in np.argsort(trust, kind="stable")[:NAMED])
     there, elsewhere = errors[low].mean(), errors[~low].mean()
-    return [
-        f"Trust is below {LOW:g} at {low.sum()} of {len(low)} domains (least at {worst}): the error is "
-        f"{amount(there, metric)} there and {amount(elsewhere, metric)} elsewhere."
-    ]
+    told = f"Trust is below {LOW:g} at {low.sum()} of {len(low)} domains (least at {worst})"
+    if there <= elsewhere:
+        return [
+            f"{told}, but errors are no larger there, {amount(there, metric)} against {amount(elsewhere, metric)} "
+            "elsewhere: do not go by trust here."
+        ]
+    return [f"{told}: the error is {amount(there, metric)} there and {amount(elsewhere, metric)} elsewhere."]
 
 
 def _stretch(domains: DomainSet, errors: np.ndarray, metric: str) -> list[str]:

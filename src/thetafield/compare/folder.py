@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainSet
 from thetafield.errors import FormatError
 from thetafield.files import write_folder, write_json, write_whole
 
 ABOUT, PLAN, RESULT, TABLE, PAGE = "compare.json", "plan.json", "result.json", "domains.csv", "index.html"
 FIELD, TRIALS, DATA = "field", "trials", "data"
+ROLES = ("table", "target", "domain", "descriptors", "features", "places", "classification")  # they make the domains
 
 
 def claim(folder: Path, about: Mapping[str, Any]) -> None:
@@ -36,12 +38,39 @@ def claim(folder: Path, about: Mapping[str, Any]) -> None:
     if not (folder / PLAN).exists() and stored | {"budget": wanted["budget"]} == wanted:
         write_json(path, wanted)  # no time has been shared out yet
         return
-    for key, value in wanted.items():
-        if stored.get(key) != value:
-            words = "other data" if key == "digest" else f"{key} {stored.get(key)!r}, not {value!r}"
-            raise FormatError(
-                f"{folder} holds a comparison of {words}: name another folder, or give the same table and arguments."
-            )
+    words = _differences(stored, wanted)
+    if words:
+        raise FormatError(
+            f"{folder} holds a comparison of {'; '.join(words)}: name another folder, or give the same table and "
+            "arguments."
+        )
+
+
+def _differences(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two comparisons, in the words of the options."""
+    old, new = _given({key: stored.get(key) for key in wanted}), _given(wanted)
+    keys = [key for key in new | old if old.get(key) != new.get(key)]
+    told = {"digest"} if {*keys} & {*ROLES} else set()  # other roles make other domains of the same table
+    told |= {"data"} if "table" in keys else set()  # the name of its file
+    return [
+        "other data" if key == "digest" else f"{key} {_told(old.get(key))}, not {_told(new.get(key))}"
+        for key in keys
+        if key not in told
+    ]
+
+
+def _given(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that a person has given, by the name of its option."""
+    rest = {key: value for key, value in about.items() if key not in ("roles", "options")}
+    roles = {"table" if key == "path" else key: value for key, value in (about["roles"] or {}).items()}
+    options = {f"options of {method}": own for method, own in (about["options"] or {}).items() if own}
+    return rest | roles | options
+
+
+def _told(value: Any) -> str:
+    if value is None or value == [] or value == {}:
+        return "none"
+    return ",".join(map(str, value)) if isinstance(value, list) else repr(value)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -76,15 +105,17 @@ def write_domains(folder: Path, domains: DomainSet, columns: Mapping[str, np.nda
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["domain", *domains.descriptors, "rows", *columns])
-    z, sizes = domains.z.double().tolist(), domains.sizes.tolist()
-    for place, name in enumerate(domains.ids.tolist()):
+    z, sizes = domains.z.cpu().numpy(), domains.sizes.tolist()
+    for place, name in enumerate(domains.ids):
         values = [column[place] for column in columns.values()]
-        described = [f"{value:.9g}" for value in z[place]]
-        writer.writerow([name, *described, sizes[place], *(_cell(value) for value in values)])
+        # The shortest text that gives back the number in its own precision.
+        described = [str(value).removesuffix(".0") for value in z[place]]
+        told = name if isinstance(name, str) else shown(name)
+        writer.writerow([told, *described, sizes[place], *(_cell(value) for value in values)])
     write_whole(folder / TABLE, text.getvalue().encode())
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{value:.9g}"
+        return "" if np.isnan(value) else f"{value:.6g}"
     return value

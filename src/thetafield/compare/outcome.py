@@ -67,10 +67,10 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     winner, _ = recommended(compared.board)
     relevance = _relevance(compared.board)
     source, trust, calibrated = _trust(compared, layout, winner)
-    seen = compared.domains.select(judged)
-    metric = winner.scores.metric
+    metric, naive = winner.scores.metric, naive_error(compared.domains)
     middle = {name: values["mean"] for name, values in relevance.items()}
-    verdict = judge(compared.board, middle, doubts(seen, winner.scores.per_domain, trust, metric, middle))
+    told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, middle)
+    verdict = judge(compared.board, middle, told, naive)
     distance = layout.gathered([result["distance"] for result in winner.results])
     columns = {"fold": _folds(layout)}
     columns |= {"distance": _spread(distance, layout), "trust": _spread(trust, layout)}
@@ -96,7 +96,7 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
         "pairs": {each.method: vars(winner.against(each)) for each in compared.board if each is not winner},
         "relevance": relevance,
         "trust": {"source": source, "calibrated": calibrated},
-        "naive": naive_error(compared.domains),
+        "naive": naive,
         "folds": {"kind": compared.kind, "count": len(compared.parts)},
         "data": {
             "rows": len(compared.domains.x),
@@ -136,10 +136,10 @@ def _trust(compared: Compared, layout: Layout, winner: Standing) -> tuple[str, n
     """
     naive = naive_error(compared.domains)
     for each in (winner, *compared.board):
-        parts, calibrated = unseen_trust(each.results, naive)
+        parts, calibrated = unseen_trust(each.results, layout.held, naive)
         if calibrated:
             return each.method, layout.gathered(parts), True
-    parts, _ = unseen_trust(winner.results, naive)
+    parts, _ = unseen_trust(winner.results, layout.held, naive)
     return "distance", layout.gathered(parts), False
 
 

@@ -1,5 +1,6 @@
 """A comparison from beginning to end: pilots, a plan, folds, a verdict, and the recommended method on all domains."""
 
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from thetafield.bench.engine import Workers
 from thetafield.bench.local import default_jobs
 from thetafield.compare import folder as files
 from thetafield.compare.board import Layout
-from thetafield.compare.budget import Load
+from thetafield.compare.budget import Load, rungs
 from thetafield.compare.checks import check_domains, warnings_of
 from thetafield.compare.fold import fold_count
 from thetafield.compare.outcome import Compared, write_outcome
@@ -90,7 +91,9 @@ def compare(
     given = {method: dict((options or {}).get(method, {})) for method in methods}
     for method in methods:
         checked(METHODS[method], given[method], method)
-    if budget <= 0:
+    if not methods:
+        raise OptionError("There is no method to compare: name one at least.")
+    if not 0 < budget < math.inf:
         raise OptionError(f"The budget is a number of minutes above zero, but got {budget:g}.")
     place = pick_device(device).type
     domains = data if isinstance(data, DomainSet) else data.whole()
@@ -99,9 +102,15 @@ def compare(
     count = fold_count(folds, len(domains), domains.z.shape[1])
     parts = domain_folds(domains, count, seed, folds)
     writable_folder(out)
+    how = {
+        "predictor": predictor,
+        "predictor_options": dict(predictor_options or {}),
+        "ordered": ordered,
+        "standardise": standardise,
+    }
     about = {
         "data": name if isinstance(data, DomainSet) else data.name,
-        "roles": {} if isinstance(data, DomainSet) else data.options,
+        "roles": how if isinstance(data, DomainSet) else data.options,
         "digest": data_digest(domains),
         "methods": list(methods),
         "options": given,
@@ -148,7 +157,7 @@ def compare(
             absent=absent,
             allotments=plan.allotments,
             refit=refit,
-            warnings=[*warnings_of(domains, seed), *_about_time(plan, seconds, budget, resumed)],
+            warnings=[*warnings_of(domains, seed), *_about_time(plan, load, given, seconds, budget, resumed)],
             seconds=seconds,
             budget=budget,
             command=command,
@@ -158,9 +167,19 @@ def compare(
     )
 
 
-def _about_time(plan: Planned, seconds: float, budget: float, resumed: bool) -> list[str]:
+def _about_time(
+    plan: Planned,
+    load: Load,
+    given: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    budget: float,
+    resumed: bool,
+) -> list[str]:
     """Return what a person should know about the budget."""
-    untuned = [each.method for each in plan.allotments if not each.tuned and METHODS[each.method].space]
+    fullest = {each.method: rungs(each.method, load, given[each.method])[0] for each in plan.allotments}
+    # Some have nothing to tune, whatever the budget.
+    tunable = [method for method, rung in fullest.items() if rung.draws or rung.depth != "none"]
+    untuned = [each.method for each in plan.allotments if not each.tuned and each.method in tunable]
     short = [each.method for each in plan.allotments if each.rung is not None and each.rung.share < 1]
     found = []
     if untuned:

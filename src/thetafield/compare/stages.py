@@ -16,7 +16,7 @@ from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 from thetafield.compare import folder as files
 from thetafield.compare.board import Layout, Standing, stand
-from thetafield.compare.budget import Allotment, Load, Pace, allotted, thrifty
+from thetafield.compare.budget import Allotment, Load, Pace, allotted, least_cost, thrifty
 from thetafield.compare.fold import Fold
 from thetafield.compare.jobs import FoldTrial, Pilot
 from thetafield.compare.population import Population
@@ -118,32 +118,37 @@ class Stages:
             method: Pilot(first, method, {**thrifty(method, load.domains), **given[method]}, self.seed, self.command)
             for method in methods
         }
-        self.run("pilot", list(pilots.values()), timeout=max(SHORTEST, jobs * seconds / len(methods)))
+        longest = max(SHORTEST, jobs * seconds / len(methods))
+        self.run("pilot", list(pilots.values()), timeout=longest)
         paces, absent = {}, {}
         for method, pilot in pilots.items():
             result = self.store.result(pilot.key)
             if result is not None:
                 paces[method] = Pace.of(result["seconds"])
                 continue
-            late = (self.store.failure(pilot.key) or {}).get("kind") == "timeout"
+            if (self.store.failure(pilot.key) or {}).get("kind") != "timeout":
+                absent[method] = self.store.reason(pilot.key)
+                continue
+            # It takes at least as long as it was waited for.
+            fold = least_cost(method, Pace.within(longest), load, given[method])
+            least = self.minutes(fold, len(methods), jobs, longest)
             absent[method] = (
-                "It was left out for lack of time: two short trainings alone took longer than its share; give a larger "
-                "--budget."
-                if late
-                else self.store.reason(pilot.key)
+                f"It was left out for lack of time: two short trainings alone took longer than its share of "
+                f"{longest:.0f} s; give about --budget {least} and another --out."
             )
         if not paces:
             raise NeedError(f"No method can run on these data; {methods[0]}: {absent[methods[0]]}")
-        left = max(0.2 * seconds, seconds - min(LAST, 0.1 * seconds) - (time.perf_counter() - started))
-        total = left / (self.count / min(jobs, self.count * len(paces)) + REFITS / len(paces))
+        spent = time.perf_counter() - started
+        left = max(0.2 * seconds, seconds - min(LAST, 0.1 * seconds) - spent)
+        total = left / self.turns(len(paces), jobs)
         allotments, enough = [], 1
         for each in allotted(paces, total, load, given):
             if each.rung is None:
-                least = math.ceil(each.seconds * len(paces) * (self.count / jobs + REFITS / len(paces)) / 60 + 1)
+                least = self.minutes(each.seconds, len(paces), jobs, spent)
                 enough = max(enough, least)
                 absent[each.method] = (
                     f"It was left out for lack of time: its shortest training takes about {each.seconds:.0f} s a fold; "
-                    f"give about --budget {least}."
+                    f"give about --budget {least} and another --out."
                 )
                 continue
             allotments.append(each)
@@ -154,6 +159,14 @@ class Stages:
             )
         write_json(path, {"allotments": [each.record() for each in allotments], "absent": absent})
         return self.planned(methods, given, load, seconds, jobs, started)
+
+    def turns(self, methods: int, jobs: int) -> float:
+        """Return how many folds of all methods together come one after another, the last training included."""
+        return self.count / min(jobs, self.count * methods) + REFITS / methods
+
+    def minutes(self, fold: float, methods: int, jobs: int, spent: float) -> int:
+        """Return a budget in which a method whose fold takes so many seconds has its share, after those spent."""
+        return math.ceil((fold * methods * self.turns(methods, jobs) + max(spent + LAST, 60.0)) / 60)
 
     def trial(self, each: Allotment, number: int | None) -> FoldTrial:
         """Return the trial of a method on a fold, or on all domains."""

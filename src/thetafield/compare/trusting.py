@@ -20,11 +20,14 @@ def joined(results: Sequence[Mapping[str, Any]]) -> Observed | None:
     return first
 
 
-def unseen_trust(results: Sequence[Mapping[str, Any]], naive: float) -> tuple[list[list[float]], bool]:
+def unseen_trust(
+    results: Sequence[Mapping[str, Any]], held: Sequence[np.ndarray], naive: float
+) -> tuple[list[list[float]], bool]:
     """Return trust at each held-out domain, fold by fold, and whether it is calibrated.
 
     Args:
         results: What the trials of a method came to, fold by fold.
+        held: Positions of the domains that each fold holds out; at the edge some are held out twice.
         naive: Error of the best answer that knows neither inputs nor descriptors.
     """
     able = joined(results) is not None
@@ -32,6 +35,9 @@ def unseen_trust(results: Sequence[Mapping[str, Any]], naive: float) -> tuple[li
     for number, result in enumerate(results):
         distance, reach = np.array(result["distance"]), result["reach"]
         others = joined([other for place, other in enumerate(results) if place != number]) if able else None
+        if others is not None:
+            places = np.concatenate([each for place, each in enumerate(held) if place != number])
+            others = others.where(~np.isin(places, held[number]))
         if others is None or len(others.errors) < FEWEST:
             trusts.append(np.exp(-0.5 * (distance / reach) ** 2).tolist())
             calibrated = False

@@ -1,5 +1,6 @@
 """What to use, in plain words: by how much, how sure, what matters, and where not to trust it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -59,13 +60,16 @@ def recommended(board: Sequence[Standing]) -> tuple[Standing, bool | None]:
     return (best if not best.reads or helps else blind[0]), helps
 
 
-def judge(board: Sequence[Standing], relevance: Mapping[str, float], doubts: Sequence[str]) -> Verdict:
+def judge(
+    board: Sequence[Standing], relevance: Mapping[str, float], doubts: Sequence[str], naive: float = math.inf
+) -> Verdict:
     """Put the result of a comparison into words.
 
     Args:
         board: Methods that ran, the least error first.
         relevance: Descriptor name → how much it drives the shift, where that is known.
         doubts: Sentences about where the recommended method should not be trusted.
+        naive: Error of the best answer that knows neither inputs nor descriptors.
     """
     winner, helps = recommended(board)
     others = [each for each in board if each is not winner]
@@ -78,6 +82,7 @@ def judge(board: Sequence[Standing], relevance: Mapping[str, float], doubts: Seq
         f"({LEVEL} % interval {amount(winner.low, unit)} to {amount(winner.high, unit)})."
     )
     sentences = [
+        *_worth(winner, naive),
         *([_lead(winner, rival, against)] if rival is not None and against is not None else []),
         *_ties(winner, ties),
         _descriptors(board, helps, winner, rival),
@@ -107,11 +112,21 @@ def amount(value: float, metric: str) -> str:
 
 def sureness(paired: Paired, metric: str) -> str:
     """Return what is known about a difference, in brackets' worth of words."""
-    ends = sorted((abs(paired.low), abs(paired.high))) if not paired.within_noise else (paired.low, paired.high)
+    # By how much less, or more, as the sentence around it says.
+    ends = (-paired.high, -paired.low) if paired.difference < 0 else (paired.low, paired.high)
     spread = " to ".join(f"{end:.2g}" for end in ends)
     unit = " points" if metric == "error" else ""
     p = "too few domains to test" if paired.p is None else f"p {'< 0.001' if paired.p < 0.001 else f'= {paired.p:.2g}'}"
     return f"{LEVEL} % interval {spread}{unit}, better on {100 * paired.better:.0f} % of {paired.domains} domains, {p}"
+
+
+def _worth(winner: Standing, naive: float) -> list[str]:
+    known = f"the best constant answer errs by {amount(naive, winner.scores.metric)}"
+    if winner.error >= naive:
+        return [f"It is of no use: {known}. On unseen domains neither inputs nor descriptors tell the target."]
+    if winner.high >= naive:
+        return [f"It may be of no use: {known}, which is within its interval."]
+    return []
 
 
 def _difference(paired: Paired, metric: str) -> str:
@@ -170,11 +185,10 @@ def _kind(winner: Standing, board: Sequence[Standing]) -> list[str]:
     if winner.method not in TREES or not networks:
         return []
     read = "on the inputs and the descriptors" if winner.reads else "on the inputs alone"
+    fields = ", fields θ(z) included" if any(each.reads for each in networks) else ""
     if winner.against(networks[0]).within_noise:
-        return [f"Boosted trees {read} do as well as any network here, fields θ(z) included."]
-    return [
-        f"Boosted trees win: plain trees {read} suit this table better than any network here, fields θ(z) included."
-    ]
+        return [f"Boosted trees {read} do as well as any network that was compared{fields}."]
+    return [f"Boosted trees win: plain trees {read} suit this table better than any network compared{fields}."]
 
 
 def _relevance(relevance: Mapping[str, float], helps: bool | None) -> list[str]:

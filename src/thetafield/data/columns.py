@@ -113,6 +113,10 @@ class DateColumn:
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray) -> "DateColumn":
         """Learn the first date of a column."""
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        texts = [text for text in column.to_pylist() if text is not None] if _is_text(kind) else []
+        if texts and not any(text.strip()[:1].isdigit() for text in texts):  # nothing that was meant as a date
+            raise DataError(f"It has {shown(texts[0])}: use it as a feature, or put numbers in its place.")
         return cls(name, float(np.min(_days(name, column))))
 
     @property
@@ -143,7 +147,7 @@ def fit_column(name: str, column: pa.ChunkedArray) -> Column:
         return NumberColumn.fit(name, column)
     if types.is_date(kind) or types.is_timestamp(kind):
         return DateColumn.fit(name, column)
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if _is_text(kind):
         return CategoryColumn.fit(name, column)
     raise DataError(
         f"Column {name!r} holds {kind}, which is neither number, text nor date: convert it or leave it out."
@@ -191,6 +195,10 @@ def _numbers(name: str, column: pa.ChunkedArray) -> np.ndarray:
 def _no_number(name: str, column: pa.ChunkedArray) -> DataError:
     value = next(v for v in column.to_pylist() if v is not None)
     return DataError(f"Column {name!r} held numbers in the training rows, but has {shown(value)}: give numbers.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 def _text(column: pa.ChunkedArray) -> np.ndarray:

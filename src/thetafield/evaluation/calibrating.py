@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from thetafield.data.domains import DomainSet
-from thetafield.evaluation.scores import answers, evaluate
+from thetafield.evaluation.scores import answers, domain_errors, evaluate
 from thetafield.fields.conformal import Conformal
 from thetafield.fields.doubt import blind_signs, sighted_signs
 from thetafield.fields.model import FieldModel
@@ -43,20 +43,26 @@ class Observed:
         mine, theirs = asdict(self), asdict(other)
         return Observed(**{name: mine[name] + theirs[name] for name in mine})
 
+    def where(self, kept: np.ndarray) -> "Observed":
+        """Return the domains for which `kept` holds."""
+        places = np.flatnonzero(kept)
+        return Observed(**{name: [values[place] for place in places] for name, values in asdict(self).items()})
+
 
 def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
     """Look at a model on domains it has not seen, and on some that it has."""
     seen = torch.linspace(0, len(kept) - 1, min(len(kept), len(held))).long()
-    sighted, strangeness = [], []
+    sighted, strangeness, errors = [], [], []
     levels = torch.linspace(0, 1, QUANTILES, dtype=torch.double)
     for batch, outputs in answers(model, held):
+        errors.append(domain_errors(outputs, batch, held).cpu())
         sighted.append(sighted_signs(model, batch.x, batch.weight, held.z[batch.index.cpu()]))
         strange = _strangeness(model, outputs, batch.y)
         strange = strange.where(batch.weight[..., None] > 0, torch.nan).flatten(1)  # padding says nothing
         strangeness.append(strange.nanquantile(levels.to(strange), dim=1).T.cpu())
     return Observed(
         z=held.z.tolist(),
-        errors=evaluate(model, held).per_domain.tolist(),
+        errors=torch.cat(errors).tolist(),
         attained=[float(np.quantile(evaluate(model, kept.select(seen.numpy())).per_domain, EASIEST))] * len(held),
         blind=blind_signs(model, held.z).tolist(),
         sighted=torch.cat(sighted).tolist(),

@@ -32,6 +32,7 @@ NAME = "choice.json"
 FOLDS, JUDGED = 4, 36  # a quarter of the domains is held out at a time, until that many have been
 FEWEST, FEW = 12, 24  # training domains from which a choice is made, and from which it is one of all options
 FOLDS_OF_FEW, JUDGED_OF_FEW = 10, 10  # of few domains, a quarter less is another problem
+OBSERVED = 500  # held-out domains of a fold that are enough to calibrate trust by
 SHORTER = 3  # trainings for a choice have this part of the epochs
 HOPELESS = 1.02  # a setting whose error on the first fold is so many times the best one's is not tried on the others
 BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
@@ -195,7 +196,8 @@ def choose(
             if not candidates and isinstance(error, OptionError | DataError):
                 raise  # what was given cannot be, whatever is chosen beside it
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
-        first_folds.append(_least(errors[0]) if errors else math.inf)
+        # What failed on a later fold is no bar for others on the first.
+        first_folds.append(_least(errors[0]) if failure is None else math.inf)
         score, dials, per_domain = None, (), np.empty(0)
         if failure is None:
             whole = {dials: np.concatenate([fold[dials] for fold in errors]) for dials in errors[0]}
@@ -205,13 +207,15 @@ def choose(
         if failure is None and len(models) == len(folds):
             for model, (kept, held) in zip(models, folds, strict=True):
                 turn(model.field, dict(dials))
-                seen = observe(model, domains.select(kept), domains.select(held))
+                some = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), OBSERVED)).astype(int))]
+                seen = observe(model, domains.select(kept), domains.select(some))
                 observed[-1] = seen if observed[-1] is None else observed[-1].joined(seen)
         seconds = time.perf_counter() - started
         found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
         candidates.append(found)
         seen = None if observed[-1] is None else asdict(observed[-1])
-        ledger.append({"candidate": asdict(found), "first": first_folds[-1] if errors else None, "observed": seen})
+        first = first_folds[-1] if failure is None else None
+        ledger.append({"candidate": asdict(found), "first": first, "observed": seen})
         return found
 
     best = judge(shorter if lengths else {})
@@ -220,7 +224,7 @@ def choose(
         best = tried if tried.beats(best) else best
     for name, value in lengths:  # neither length is the plainer one
         tried = judge({**best.options, name: value})
-        best = tried if tried.folds == best.folds and (tried.score or math.inf) <= (best.score or math.inf) else best
+        best = tried if tried.folds == best.folds and _error(tried) <= _error(best) else best
     if best.failure is not None:
         raise ThetafieldError(f"None of {len(candidates)} settings could be trained; the defaults: {best.failure}")
     number = candidates.index(best)
@@ -233,7 +237,9 @@ def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:
     """Return which domains are held out, in turn."""
     count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if few else (FOLDS, JUDGED)
     judged = min(count, math.ceil(wanted * count / len(domains)))
-    if kind not in ("random", "blocked"):
+    if kind == "edge":  # a coordinate has two
+        return domain_folds(domains, min(judged, FOLDS, 2 * domains.z.shape[1]), seed, kind)
+    if kind == "time":
         return domain_folds(domains, min(judged, FOLDS), seed, kind)
     return domain_folds(domains, count, seed, kind)[:judged]
 
@@ -256,6 +262,10 @@ def train_chosen(
     assert isinstance(trained.model, FieldModel)
     calibrate(trained.model, choice.observed, domains)
     return trained, choice
+
+
+def _error(candidate: Candidate) -> float:
+    return math.inf if candidate.score is None else candidate.score
 
 
 def _least(errors: Mapping[Dials, np.ndarray]) -> float:

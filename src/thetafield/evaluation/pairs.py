@@ -9,6 +9,7 @@ from scipy.stats import wilcoxon
 from thetafield.streams import numpy_stream
 
 DRAWS = 2000
+CELLS = 2**22  # numbers drawn at once
 LEVEL = 95  # % of the interval
 FEWEST = 6  # pairs: fewer cannot reach 5 %, whatever they are
 
@@ -70,6 +71,13 @@ class Paired:
 def mean_interval(parts: Sequence[np.ndarray]) -> tuple[float, float]:
     """Return the ends of the bootstrap interval of a mean over domains; each group is drawn from by itself."""
     stream = numpy_stream(0, "report", "pairs")
-    total = sum(part[stream.integers(len(part), size=(DRAWS, len(part)))].sum(1) for part in parts)
+    total = sum(_drawn_sums(part, stream) for part in parts)
     low, high = np.percentile(total / sum(map(len, parts)), [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
     return float(low), float(high)
+
+
+def _drawn_sums(part: np.ndarray, stream: np.random.Generator) -> np.ndarray:
+    """Return the sums of all draws, as many at once as memory should hold."""
+    at_once = max(1, CELLS // len(part))
+    rows = [min(at_once, DRAWS - done) for done in range(0, DRAWS, at_once)]
+    return np.concatenate([part[stream.integers(len(part), size=(count, len(part)))].sum(1) for count in rows])

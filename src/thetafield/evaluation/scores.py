@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -67,13 +67,15 @@ def answers(model: Model, domains: DomainSet) -> Iterator[tuple[DomainBatch, Ten
     """Yield all samples of a few hundred domains at a time, with the model's outputs (b, n, o) for them."""
     for batch in batches(model, domains):
         outputs = model.domain_outputs(batch.x, domains.z[batch.index.cpu()])
-        _check_finite(outputs, batch, model, domains)
+        finite = _finite(outputs).cpu().numpy()
+        if not finite.all():
+            _refuse(finite, model, domains.select(batch.index.cpu().numpy()))
         yield batch, outputs
 
 
 def evaluate(model: Model, domains: DomainSet) -> Scores:
     """Score `model` on raw domains."""
-    errors = [_errors(outputs, batch, domains) for batch, outputs in answers(model, domains)]
+    errors = [domain_errors(outputs, batch, domains) for batch, outputs in answers(model, domains)]
     metric = "error" if domains.classification else "mae"
     return Scores.of(metric, torch.cat(errors).double().cpu().numpy(), domains.sizes.cpu().numpy())
 
@@ -84,28 +86,38 @@ def errors_of_each(
 ) -> list[np.ndarray]:
     """Return each domain's error under every setting of a field; the backbone, which they leave alone, runs once.
 
+    Where a setting has no finite answer the error is infinite.
+
     Args:
         model: The model.
         domains: Raw domains.
         settings: The settings.
         turn: Lets the field have one of them.
+
+    Raises:
+        DivergenceError: No setting has finite answers for all domains.
     """
-    errors: list[list[Tensor]] = [[] for _ in settings]
+    parts: list[list[Tensor]] = [[] for _ in settings]
     for batch in batches(model, domains):
         features, z = model.domain_features(batch.x), domains.z[batch.index.cpu()]
-        for setting, found in zip(settings, errors, strict=True):
+        for setting, part in zip(settings, parts, strict=True):
             turn(setting)
             outputs = model.head_outputs(features, z)
-            _check_finite(outputs, batch, model, domains)
-            found.append(_errors(outputs, batch, domains))
-    return [torch.cat(found).double().cpu().numpy() for found in errors]
+            part.append(domain_errors(outputs, batch, domains).where(_finite(outputs), torch.inf))
+    errors = [torch.cat(part).cpu().numpy() for part in parts]
+    finite = [np.isfinite(each) for each in errors]
+    if not any(each.all() for each in finite):
+        _refuse(finite[0], model, domains)
+    return errors
 
 
-def _check_finite(outputs: Tensor, batch: DomainBatch, model: Model, domains: DomainSet) -> None:
-    finite = torch.isfinite(outputs).flatten(1).all(1)
-    if bool(finite.all()):
-        return
-    domain = int(batch.index[int((~finite).int().argmax())])
+def _finite(outputs: Tensor) -> Tensor:
+    """Return which domains have finite answers only."""
+    return torch.isfinite(outputs).flatten(1).all(1)
+
+
+def _refuse(finite: np.ndarray, model: Model, domains: DomainSet) -> NoReturn:
+    domain = int(np.argmin(finite))
     z = ", ".join(f"{value:g}" for value in domains.z[domain].tolist())
     raise DivergenceError(
         f"{model.recipe.method} has no finite answer for domain {shown(domains.ids[domain])} (z = {z}), which lies too "
@@ -113,7 +125,7 @@ def _check_finite(outputs: Tensor, batch: DomainBatch, model: Model, domains: Do
     )
 
 
-def _errors(outputs: Tensor, batch: DomainBatch, domains: DomainSet) -> Tensor:
+def domain_errors(outputs: Tensor, batch: DomainBatch, domains: DomainSet) -> Tensor:
     """Return the error of each domain of a batch: in per cent for classes."""
     if domains.classification:
         return 100 * ((outputs.argmax(-1) != batch.y).to(outputs) * batch.weight).sum(1).double()

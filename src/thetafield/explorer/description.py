@@ -14,7 +14,7 @@ from thetafield.explorer.inputs import describe_inputs, find_ranges, is_table
 from thetafield.explorer.networks import describe_head
 from thetafield.explorer.parts import Part, describe_charts, describe_field
 from thetafield.explorer.samples import describe_samples
-from thetafield.explorer.saved import Saved
+from thetafield.explorer.saved import Saved, training_rows
 from thetafield.explorer.surface import describe_surface
 from thetafield.fields.model import FieldModel
 from thetafield.fields.recipe import Affine
@@ -44,6 +44,8 @@ def describe_model(
         shown, said = rows, "the given rows"
         if shown is None and samples is not None:
             shown, said = as_double(samples.x), "samples of the training domains"
+        if shown is None:
+            shown, said = training_rows(saved), "the training rows"
         ranges = find_ranges(model, shown, said)
         inputs = describe_inputs(model, ranges, rows, arrays)
     return {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thetafield.data.columns import CategoryColumn, DateColumn, NumberColumn
+from thetafield.data.columns import YEAR, CategoryColumn, Column, DateColumn, NumberColumn
 from thetafield.data.encoder import check_columns
 from thetafield.data.table import read_table_file
 from thetafield.errors import DataError
@@ -74,15 +74,21 @@ def find_ranges(model: FieldModel, rows: np.ndarray | None, said: str) -> Ranges
     """
     if rows is not None:
         low, high = np.quantile(rows, 0.01, axis=0), np.quantile(rows, 0.99, axis=0)
-        return _wide(Ranges(np.median(rows, 0), low, high, f"Start and ranges are the median and 98 % of {said}."))
+        start, words = np.median(rows, 0), "the median"
+        if _encoded(model):
+            start, words = _typical_row(model, rows), "the medians and most frequent categories"
+        return _wide(Ranges(start, low, high, f"Start and ranges are {words} and 98 % of {said}."))
     if model.inputs is not None:
         mean, scale = as_double(model.inputs.shift).ravel(), as_double(model.inputs.scale).ravel()
         source = "the means of the training rows"
         start = mean
-        if model.encoder is not None:
+        if _encoded(model):
             start, source = _medians(model, mean), "the medians of the training rows"
         reach = SPREAD * scale
-        return Ranges(start, mean - reach, mean + reach, f"Inputs start at {source} and reach ±{SPREAD} deviations.")
+        source = (
+            f"Inputs start at {source} and reach ±{SPREAD} deviations: their own ends are not known without --rows."
+        )
+        return Ranges(start, mean - reach, mean + reach, source)
     count = model.recipe.input_shape[0]
     zero, three = np.zeros(count), np.full(count, 3.0)
     source = "The saved field holds no rows and no scale of its inputs, so that they start at 0 and reach ±3: --rows "
@@ -93,12 +99,11 @@ def describe_inputs(model: FieldModel, ranges: Ranges, rows: np.ndarray | None, 
     """Return the controls, in the order of the table's columns."""
     names = _names(model)
     columns: list[dict[str, Any]] = []
-    encoded = None if model.encoder is None else model.encoder.features
-    if encoded is None or sum(len(column.names) for column in encoded) != len(names):
+    encoded = _encoded(model)
+    if not encoded:
         columns = [{"kind": "number", "name": name, "at": k, "missing": None} for k, name in enumerate(names)]
     else:
-        at = 0
-        for column in encoded:
+        for column, at, _ in encoded:
             control: dict[str, Any] = {"kind": column.kind, "name": column.name, "at": at}
             if isinstance(column, NumberColumn):
                 control["missing"] = at + 1 if column.indicator else None
@@ -108,7 +113,6 @@ def describe_inputs(model: FieldModel, ranges: Ranges, rows: np.ndarray | None, 
             elif isinstance(column, DateColumn):
                 control["origin"] = column.origin
             columns.append(control)
-            at += len(column.names)
     return {
         "columns": columns,
         "names": list(names),
@@ -124,17 +128,43 @@ def _names(model: FieldModel) -> tuple[str, ...]:
     return model.recipe.features or tuple(f"x{k}" for k in range(model.recipe.input_shape[0]))
 
 
+def _encoded(model: FieldModel) -> list[tuple[Column, int, int]]:
+    """Return the table's columns, each with the place where its encoded ones begin and end; empty if there are none."""
+    columns = () if model.encoder is None else model.encoder.features
+    ends = np.cumsum([len(column.names) for column in columns]).tolist()
+    if not ends or ends[-1] != model.recipe.input_shape[0]:
+        return []
+    return list(zip(columns, [0, *ends[:-1]], ends, strict=True))
+
+
+def _typical_row(model: FieldModel, rows: np.ndarray) -> np.ndarray:
+    """Return medians of the numbers that are there, the most frequent category, and the date in the middle."""
+    start = np.median(rows, 0)
+    for column, at, end in _encoded(model):
+        part = rows[:, at:end]
+        if isinstance(column, CategoryColumn):
+            counts = part.sum(0)
+            start[at:end] = (np.arange(end - at) == counts.argmax()) & (counts.max() > 0)
+        elif isinstance(column, DateColumn):
+            # A season and a trend of one and the same day.
+            start[at:end] = part[np.argsort(part[:, 2], kind="stable")[len(part) // 2]]
+        elif column.indicator:
+            there = part[:, 1] < 0.5
+            start[at:end] = np.median(part[there, 0]) if there.any() else column.median, float(not there.any())
+    return start
+
+
 def _medians(model: FieldModel, mean: np.ndarray) -> np.ndarray:
     """Return medians of numbers, the most frequent category, and the mean of dates."""
-    assert model.encoder is not None
-    start, at = mean.copy(), 0
-    for column in model.encoder.features:
-        end = at + len(column.names)
+    start = mean.copy()
+    for column, at, end in _encoded(model):
         if isinstance(column, NumberColumn):
             start[at:end] = [column.median, 0.0][: end - at]
         elif isinstance(column, CategoryColumn):
             start[at:end] = np.arange(end - at) == 0
-        at = end
+        else:
+            turn = 2 * np.pi * (column.origin / YEAR + mean[at + 2])
+            start[at : at + 2] = np.sin(turn), np.cos(turn)
     return start
 
 

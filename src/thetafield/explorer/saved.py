@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Registered
 from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import FormatError, NeedError, ThetafieldError
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import DESCRIPTION, read_model
+
+LARGEST = 100_000_000  # bytes of a table that is read without being asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,17 @@ def samples_by_default(saved: Saved, per_domain: int) -> tuple[DomainSet | None,
         return draw(saved.training_domains(), per_domain), None
     except ThetafieldError as error:
         return None, str(error)
+
+
+def training_rows(saved: Saved) -> np.ndarray | None:
+    """Return the inputs (M, c) of the own table that a trial was trained on, where it is at hand and not large."""
+    path = ((saved.trial or {}).get("dataset_options") or {}).get("path")
+    try:
+        if path is None or Path(path).stat().st_size > LARGEST:
+            return None
+        return saved.training_domains().x.double().numpy()
+    except (OSError, ThetafieldError):
+        return None
 
 
 def draw(domains: DomainSet, per_domain: int) -> DomainSet:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -38,7 +39,8 @@ class Conformal:
             >>> round(found.threshold(0.9), 2)
             0.9
         """
-        return cls(strangeness.double().flatten().quantile(torch.linspace(0, 1, LEVELS + 1, dtype=torch.double)))
+        # torch's own quantile takes 2²⁴ numbers at most.
+        return cls(torch.from_numpy(np.quantile(strangeness.double().numpy(), np.linspace(0, 1, LEVELS + 1))))
 
     def threshold(self, coverage: float) -> float:
         """Return how strange the truth may look, if that many of the answers are to hold it."""

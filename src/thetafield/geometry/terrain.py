@@ -14,6 +14,7 @@ WIDTHS = (0.15, 0.3, 0.6, 1.2)  # of hills, in median distances between two held
 RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PAYS = 0.9  # share of the squared error on a domain that was left out, below which a terrain is believed
 RARE = 0.05  # errors beyond this quantile count as much as those at it: one place without errors decides nothing
+FEWEST = 20  # places, below which the best of several fits is mostly luck
 MOST = 400  # held-out domains that are enough
 
 
@@ -51,7 +52,12 @@ class Terrain:
             >>> Terrain.fit(z, 3 * z[:, 0]) is None, Terrain.fit(z, np.sin(100 * z[:, 0])) is None
             (False, True)
         """
-        if not z.shape[1] or len(z) < 3:
+        if not z.shape[1]:
+            return None
+        # Looks at one place count as one: left out alone, it would be told by its twin.
+        z, place = np.unique(z, axis=0, return_inverse=True)
+        logs = np.bincount(place.ravel(), logs) / np.bincount(place.ravel())
+        if len(z) < FEWEST:
             return None
         enough = np.unique(np.linspace(0, len(z) - 1, min(len(z), MOST)).astype(int))
         z, logs = z[enough], np.clip(logs[enough], *np.quantile(logs[enough], (RARE, 1 - RARE)))

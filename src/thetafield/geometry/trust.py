@@ -13,6 +13,7 @@ from thetafield.geometry.terrain import Terrain
 from thetafield.typing import Anchors, Descriptors
 
 RIDGE = 0.05  # of the signs' weights: held-out domains are few
+HUGE = 1e9
 FADE = 3.0  # reaches over which calibrated trust fades, where no held-out domain has told anything
 
 
@@ -51,6 +52,7 @@ class Calibration:
             >>> round(float(found(torch.from_numpy(signs), torch.zeros(20, 0)).mean()), 2)
             2.5
         """
+        signs = np.nan_to_num(signs, nan=HUGE, posinf=HUGE)  # what is not a number any more is beyond all doubt
         scales = np.maximum(np.median(signs, 0), 1e-9)
         logs = np.log1p(signs / scales)
         # A domain without one error says that errors are small there, not how small.

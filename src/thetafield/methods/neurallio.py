@@ -66,7 +66,8 @@ class NeuralLio(NeuralLioPaper):
         lr: Largest step size of Adam.
         weight_decay: L2 coefficient.
         select: Whether what is not given (base, metric, neighbours, width of the latent, blend, shrink) is first chosen
-            on held-out training domains, where there are 24 domains or more.
+            on held-out training domains, where there are 12 domains or more (below 24, the base and what is set after
+            training).
 
     Reference:
         Cai et al., *Continuous Domain Generalization*, NeurIPS 2025.

@@ -93,7 +93,6 @@ class Trees(DirectMethod):
 
     def booster(self) -> Booster:
         """Return an empty booster."""
-        kind = HistGradientBoostingRegressor
         settings = {
             "learning_rate": self.lr,
             "max_leaf_nodes": max(2, self.leaves),
@@ -105,7 +104,7 @@ class Trees(DirectMethod):
         }
         if self.problem.loss == "cross_entropy":
             return HistGradientBoostingClassifier(**settings)
-        return kind(loss=self.problem.loss, **settings)
+        return HistGradientBoostingRegressor(loss=self.problem.loss, **settings)
 
     def learn(self, report: Callable[[int, int], None]) -> Forest:
         """Boost: one booster for classes, one for each target column."""

@@ -116,7 +116,8 @@ class Reader:
         missing = [name for name in wanted if name not in tensors]
         if missing:
             others = f", or columns of the table ({', '.join(self.columns)})" if self.columns and "x" in wanted else ""
-            raise DataError(f"Input {missing[0]!r} is missing: give {' and '.join(wanted)}{others}.")
+            told = f"Input {missing[0]!r} is" if len(missing) == 1 else f"Inputs {', '.join(map(repr, missing))} are"
+            raise DataError(f"{told} missing: give {'it' if len(missing) == 1 else 'them'}{others}.")
 
     def _check_rows(self, count: int) -> int:
         if not count:

@@ -53,7 +53,8 @@ def device_name(device: torch.device) -> str:
     """Return a device in the words that results carry."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{platform.machine()} CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def train_field(

@@ -11,6 +11,9 @@ export function element(tag, attributes = {}, ...children) {
   return node;
 }
 
+// A name that may break after its underscores, dots and slashes, and only there.
+export const breakable = (name) => String(name).split(/(?<=[_./])(?=.)/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
+
 export const byId = (id) => document.getElementById(id);
 
 // A number in the fewest digits that tell neighbours apart.

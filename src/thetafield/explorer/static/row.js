@@ -26,7 +26,7 @@ export function makeRow(description, state, shown) {
       state.set({ row: k < 0 ? Float64Array.from(start) : Float64Array.from(rows.data.subarray(k * width, (k + 1) * width)) });
     };
     const options = Array.from({ length: count }, (_, k) => element("option", { value: k }, `row ${k + 1}`));
-    const select = element("select", { "aria-label": "A row of the table", onchange: take }, element("option", { value: -1 }, "median row"), ...options);
+    const select = element("select", { "aria-label": "A row of the table", onchange: take }, element("option", { value: -1 }, "typical row"), ...options);
     return element("p", { class: "said" }, element("label", {}, "Take", select));
   }
 
@@ -48,7 +48,7 @@ const KINDS = {
     const slider = element("input", { type: "range", min: low[at], max: high[at], step: (high[at] - low[at]) / 500, "aria-label": `${name}, slider`, oninput: change });
     const box = element("input", { type: "number", step: "any", "aria-label": name, onchange: change });
     const label = shown === null ? element("span", { title: name }, name) : element("label", { title: `Draw the curve of ${name}` },
-      element("input", { type: "checkbox", "aria-label": `Curve of ${name}`, checked: shown.has(at), onchange: (event) => { shown[event.target.checked ? "add" : "delete"](at); state.set({}); } }), name);
+      element("input", { type: "checkbox", "aria-label": `Curve of ${name}`, checked: shown.has(at), onchange: (event) => { shown[event.target.checked ? "add" : "delete"](at); state.set({}); } }), element("span", {}, name));
     const parts = [label, slider, box];
     const gone = missing === null || missing === undefined ? null : element("input", {
       type: "checkbox", onchange: (event) => set((row) => { row[missing] = event.target.checked ? 1 : 0; if (event.target.checked) row[at] = column.median; }),

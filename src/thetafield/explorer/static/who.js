@@ -1,14 +1,16 @@
 // Who answers at z: the charts in use with their shares, and the nearest training domains.
 
-import { element, percent, short } from "thetafield/dom.js";
+import { breakable, element, percent, short } from "thetafield/dom.js";
 
 const NEAREST = 5;
 
 export function makeWho(description, model, state, anchors) {
   const stats = element("p", { class: "stats" }), body = element("tbody");
   const shown = description.descriptors.slice(0, 3);
-  const heads = ["domain", ...shown, model.charts === null ? "distance" : "share", ""];
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)))), body);
+  const head = (name, attributes) => element("th", { scope: "col", ...attributes }, ...breakable(name));
+  const last = model.charts === null ? head("dist.", { class: "share", title: "distance, with descriptors scaled to their range" }) : head("share", { class: "share" });
+  const heads = [head("domain"), ...shown.map((name) => head(name, { title: name })), last, element("td")];
+  const table = element("table", { class: shown.length > 2 ? "who many" : "who" }, element("thead", {}, element("tr", {}, ...heads)), body);
   const name = (index) => description.domains?.[index] ?? `${index + 1}`;
 
   return {
@@ -23,10 +25,10 @@ export function makeWho(description, model, state, anchors) {
         fill.style.width = `${100 * (shares.get(index) ?? 0)}%`;
         const share = shares.has(index) ? element("div", { class: "track", title: percent(shares.get(index)) }, fill) : "–";
         const near = now.nearest.find((one) => one.index === index);
-        const last = model.charts === null ? (near ? short(near.distance, 2) : "–") : share;
+        const value = model.charts === null ? (near ? short(near.distance, 2) : "–") : share;
         const visit = element("button", { type: "button", "aria-label": `Go to domain ${name(index)}`, onclick: () => state.set({ z: [...anchors[index]] }) }, "go");
         return element("tr", {}, element("td", {}, name(index)), ...shown.map((_, k) => element("td", {}, short(anchors[index][k], 3))),
-          element("td", { class: "share" }, last), element("td", {}, visit));
+          element("td", { class: "share" }, value), element("td", {}, visit));
       }));
     },
   };

@@ -1,4 +1,6 @@
-"""The figures of a comparison: errors over descriptors, and what a field gains far from the training domains."""
+"""The figures of a comparison: errors over descriptors and over trust, and what a field gains far from training."""
+
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -7,10 +9,15 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
+from thetafield.report.figures.relevance import relevance_bars
 from thetafield.report.style import ERROR, FAINT, INK, MUTED, PAPER, UNSEEN, styled
 
-SIZE = (6.4, 4.3)
+# As wide as half of a page, where two stand side by side: on a phone they shrink by a quarter only, and stay legible.
+SIZE = (4.6, 3.5)
 PARTS = 8
+NARROWEST = 0.1  # range of trust that an axis shows at least
+LABEL, TICK = 10, 9.5  # points
+LONGEST = 26  # signs of a descriptor's name beside its bar
 
 
 @styled
@@ -26,12 +33,12 @@ def error_over_descriptors(z: np.ndarray, names: list[str], errors: np.ndarray, 
     figure = Figure(figsize=SIZE)
     ax = figure.subplots()
     if z.shape[1] == 1:
-        figure.subplots_adjust(left=0.12, right=0.97, top=0.97, bottom=0.13)
+        figure.subplots_adjust(left=0.15, right=0.97, top=0.97, bottom=0.14)
         _dots(ax, z[:, 0], errors)
         ax.set(xlabel=names[0], ylabel=measure)
         ax.set_ylim(0, max(1e-9, 1.08 * float(errors.max())))
     else:
-        figure.subplots_adjust(left=0.13, right=0.82, top=0.97, bottom=0.13)
+        figure.subplots_adjust(left=0.16, right=0.8, top=0.97, bottom=0.14)
         # The scale ends at the worst domain but a few, so that one freak does not wash out the rest.
         scale = ScalarMappable(Normalize(0, float(np.percentile(errors, 97)) or 1.0), ERROR)
         order = np.argsort(errors, kind="stable")  # the worst on top
@@ -39,7 +46,8 @@ def error_over_descriptors(z: np.ndarray, names: list[str], errors: np.ndarray, 
         ax.set(xlabel=names[0], ylabel=names[1])
         bar = figure.colorbar(scale, cax=ax.inset_axes((1.05, 0, 0.045, 1)), label=measure)
         bar.outline.set_visible(False)
-        bar.ax.tick_params(length=0)
+        bar.ax.tick_params(length=0, labelsize=TICK)
+        bar.ax.yaxis.label.set_size(LABEL)
     _plain(ax)
     return figure
 
@@ -57,16 +65,74 @@ def gain_by_distance(distance: np.ndarray, gain: np.ndarray, field: str, pooled:
     """
     figure = Figure(figsize=SIZE)
     ax = figure.subplots()
-    figure.subplots_adjust(left=0.13, right=0.97, top=0.97, bottom=0.13)
+    figure.subplots_adjust(left=0.16, right=0.97, top=0.97, bottom=0.14)
     ax.axhline(0, color=MUTED, linewidth=1)
     _dots(ax, distance, gain)
     top = 1.1 * float(np.percentile(np.abs(gain), 99)) or 1.0
-    ax.set(xlabel="distance to the nearest training domain (descriptors scaled to their range)", ylim=(-top, top))
+    ax.set(xlabel="distance to the nearest training domain", ylim=(-top, top))
     ax.set_ylabel(f"{pooled} minus {field}: {measure}")
     for y, words, place in ((0.965, f"{field} errs less", "top"), (0.035, f"{pooled} errs less", "bottom")):
-        ax.text(0.985, y, words, transform=ax.transAxes, ha="right", va=place, color=MUTED, fontsize=9)
+        ax.text(0.985, y, words, transform=ax.transAxes, ha="right", va=place, color=MUTED, fontsize=TICK)
     _plain(ax)
     return figure
+
+
+@styled
+def error_over_trust(trust: np.ndarray, errors: np.ndarray, correlation: float | None, measure: str) -> Figure:
+    """Draw the error of every unseen domain over the trust there, on an axis as long as the trust that there is.
+
+    Args:
+        trust: Trust of each domain, in [0, 1].
+        errors: Its error.
+        correlation: Rank correlation of the two, below 0 where errors grow as trust falls; None where one is constant.
+        measure: What the errors are.
+    """
+    figure = Figure(figsize=SIZE)
+    ax = figure.subplots()
+    figure.subplots_adjust(left=0.15, right=0.97, top=0.91, bottom=0.14)
+    _dots(ax, trust, errors)
+    low, high = float(trust.min()), float(trust.max())
+    margin = max(0.06 * (high - low), (NARROWEST - (high - low)) / 2)
+    # Trust ends at 0 and 1; a dot that sits there is still drawn whole.
+    ax.set(xlabel="trust", ylabel=measure, xlim=(max(0.0, low - margin), min(1.0, high + margin)))
+    ax.set_ylim(0, max(1e-9, 1.08 * float(errors.max())))
+    for mark in (*ax.collections, *ax.lines):
+        mark.set_clip_on(False)
+    if correlation is not None:
+        words = f"rank correlation of trust and error {correlation:+.2f}".replace("-", "−")
+        ax.set_title(words, loc="right", fontsize=TICK, fontweight="normal", color=MUTED)
+    _plain(ax)
+    return figure
+
+
+@styled
+def narrow_relevance(relevance: Mapping[str, tuple[float, float, float]]) -> Figure:
+    """Draw the weight of each descriptor in the transfer metric, as wide as the other figures.
+
+    Args:
+        relevance: By the descriptor's name: its weight relative to the heaviest, with the lower and the upper end.
+    """
+    figure = relevance_bars(relevance)
+    (ax,) = figure.axes
+    height = 0.65 + 0.36 * len(relevance)
+    figure.set_size_inches(SIZE[0], height)
+    names = [_shortened(label.get_text()) for label in ax.get_yticklabels()]
+    ax.set_yticks(ax.get_yticks(), names)
+    figure.subplots_adjust(left=(0.15 + 0.073 * max(map(len, names))) / SIZE[0], right=0.91, bottom=0.5 / height)
+    for words in ax.texts:
+        words.set_size(TICK)
+    _legible(ax)
+    return figure
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _legible(ax: Axes) -> None:
+    ax.tick_params(length=0, labelsize=TICK)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_size(LABEL)
 
 
 def _dots(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
@@ -84,7 +150,7 @@ def _dot_size(count: int) -> float:
 
 
 def _plain(ax: Axes) -> None:
-    ax.tick_params(length=0)
+    _legible(ax)
     ax.grid(color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
     for axis in (ax.xaxis, ax.yaxis):

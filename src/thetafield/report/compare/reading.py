@@ -76,6 +76,12 @@ class Comparison:
         return None
 
     @property
+    def all_tuned(self) -> bool:
+        """Whether something of every method was chosen on held-out domains."""
+        rungs = [each["rung"] for each in self.result["plan"]]
+        return all(rung is not None and (rung["draws"] > 0 or rung["depth"] != "none") for rung in rungs)
+
+    @property
     def has_pooled(self) -> bool:
         """Whether the pooled network was compared."""
         return any(line["method"] == POOLED for line in self.result["leaderboard"])

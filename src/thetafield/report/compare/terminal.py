@@ -1,5 +1,6 @@
 """The leaderboard and the verdict of a comparison on the terminal."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +31,35 @@ def print_comparison(result: dict[str, Any], folder: Path, console: Console | No
 
 def leaderboard_table(result: dict[str, Any]) -> Table:
     """Return the leaderboard, the recommended method in bold."""
-    digits = 2 if result["metric"] == "error" else 4
+    digits = 2 if result["metric"] == "error" else _digits([line["error"] for line in result["leaderboard"]])
     data, folds = result["data"], result["folds"]
     table = Table(
         title=f"Unseen domains of {escape(result['dataset'])}: {unit(result['metric'])}",
         caption=f"{data['judged']} of {data['domains']} domains held out, in {folds['count']} {folds['kind']} folds",
     )
-    table.add_column("method")
-    for head in ("mean over domains", f"{LEVEL} % interval", "worst decile", "seconds"):
-        table.add_column(head, justify="right")
-    for line in result["leaderboard"]:
-        table.add_row(
+    rows = [
+        (
             line["method"] + ("" if line["reads_descriptors"] else " (ignores z)"),
             f"{line['error']:.{digits}f}",
             f"{line['low']:.{digits}f} to {line['high']:.{digits}f}",
             f"{line['worst_decile']:.{digits}f}",
             f"{line['seconds']:.0f}",
-            style="bold" if line["method"] == result["method"] else None,
         )
+        for line in result["leaderboard"]
+    ]
+    table.add_column("method", no_wrap=True, vertical="bottom")
+    for head in ("mean over\ndomains", f"{LEVEL} %\ninterval", "worst\ndecile", "seconds"):  # room in 80 columns
+        table.add_column(head, justify="right", no_wrap=True)
+    for line, row in zip(result["leaderboard"], rows, strict=True):
+        table.add_row(*row, style="bold" if line["method"] == result["method"] else None)
     return table
+
+
+def _digits(errors: list[float]) -> int:
+    """Return the decimals with which the least error has four digits.
+
+    >>> _digits([78.2238, 91.0]), _digits([0.01234]), _digits([12345.6])
+    (2, 5, 0)
+    """
+    least = min((error for error in errors if error > 0), default=1.0)
+    return min(8, max(0, 3 - math.floor(math.log10(least))))
