@@ -126,10 +126,8 @@ def _methods(arguments: argparse.Namespace) -> list[str]:
 
 def _difference(case: dict[str, Any], arguments: argparse.Namespace) -> str | None:
     """Return how a stored case was made, where that is not how these arguments would make it."""
-    # Older cases do not name their methods, but each is in the plan or absent.
-    made = case.get("methods") or [*(each["method"] for each in case["plan"]), *case["absent"]]
-    if {*made} != {*_methods(arguments)}:
-        return f"--methods {','.join(sorted(made))}"
+    if {*case["methods"]} != {*_methods(arguments)}:
+        return f"--methods {','.join(case['methods'])}"
     for name in ("seed", "budget"):
         if case[name] != getattr(arguments, name):
             return f"--{name} {case[name]:g}"

@@ -24,7 +24,7 @@ FLOORS = [
     {"fields"},
     {"geometry", "predictors", "datasets"},
     {"data"},
-    {"errors", "files", "kernels", "memory", "options", "ranks", "registry", "streams", "typing", "__init__"},
+    {"errors", "evenly", "files", "kernels", "memory", "options", "ranks", "registry", "streams", "typing", "__init__"},
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from thetafield.compare.population import Population
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import domain_folds
+from thetafield.data.folds import domain_folds, most_folds
 from thetafield.datasets.base import Dataset
 
 MOST = 5  # outer folds
@@ -73,5 +73,4 @@ def fold_count(kind: str, num_domains: int, num_descriptors: int) -> int:
     >>> fold_count("random", 40, 2), fold_count("edge", 40, 1), fold_count("time", 8, 1)
     (5, 2, 4)
     """
-    most = {"edge": 2 * num_descriptors, "time": num_domains // 2}.get(kind, num_domains)
-    return max(1, min(MOST, most))
+    return max(1, min(MOST, most_folds(kind, num_domains, num_descriptors)))

@@ -66,8 +66,8 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     judged = layout.judged
     winner, _ = recommended(compared.board)
     relevance = _relevance(compared.board)
-    source, trust, calibrated = _trust(compared, layout, winner)
     metric, naive = winner.scores.metric, naive_error(compared.domains)
+    source, trust, calibrated = _trust(compared, layout, winner, naive)
     middle = {name: values["mean"] for name, values in relevance.items()}
     told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, middle)
     verdict = judge(compared.board, middle, told, naive)
@@ -128,13 +128,12 @@ def _relevance(board: Sequence[Standing]) -> dict[str, dict[str, float]]:
     return {name: {"mean": float(np.mean(each)), "low": min(each), "high": max(each)} for name, each in parts.items()}
 
 
-def _trust(compared: Compared, layout: Layout, winner: Standing) -> tuple[str, np.ndarray, bool]:
+def _trust(compared: Compared, layout: Layout, winner: Standing, naive: float) -> tuple[str, np.ndarray, bool]:
     """Return whose trust is shown, trust at each judged domain, and whether it is calibrated.
 
     The recommended method's own where its field has doubts to learn from, else that of the first that has; without
     any, trust falls with the distance alone.
     """
-    naive = naive_error(compared.domains)
     for each in (winner, *compared.board):
         parts, calibrated = unseen_trust(each.results, layout.held, naive)
         if calibrated:

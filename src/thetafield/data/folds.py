@@ -57,6 +57,15 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     return [_fold(size, held) for held in ([order[-quarter:]] if count == 1 else np.array_split(order, count))]
 
 
+def most_folds(kind: str, num_domains: int, num_descriptors: int) -> int:
+    """Return how many folds of a kind there can be: a coordinate has two edges, and half of time is the past.
+
+    >>> most_folds("random", 40, 1), most_folds("edge", 40, 1), most_folds("time", 40, 1)
+    (40, 2, 20)
+    """
+    return {"edge": 2 * num_descriptors, "time": num_domains // 2}.get(kind, num_domains)
+
+
 def _fold(size: int, held: np.ndarray) -> Fold:
     return np.setdiff1d(np.arange(size), held), np.sort(held)
 

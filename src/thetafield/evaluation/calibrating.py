@@ -8,6 +8,7 @@ from torch import Tensor
 
 from thetafield.data.domains import DomainSet
 from thetafield.evaluation.scores import answers, domain_errors, evaluate
+from thetafield.evenly import evenly
 from thetafield.fields.conformal import Conformal
 from thetafield.fields.doubt import blind_signs, sighted_signs
 from thetafield.fields.model import FieldModel
@@ -51,7 +52,7 @@ class Observed:
 
 def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
     """Look at a model on domains it has not seen, and on some that it has."""
-    seen = torch.linspace(0, len(kept) - 1, min(len(kept), len(held))).long()
+    seen = kept.select(evenly(len(kept), len(held)))
     sighted, strangeness, errors = [], [], []
     levels = torch.linspace(0, 1, QUANTILES, dtype=torch.double)
     for batch, outputs in answers(model, held):
@@ -63,7 +64,7 @@ def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
     return Observed(
         z=held.z.tolist(),
         errors=torch.cat(errors).tolist(),
-        attained=[float(np.quantile(evaluate(model, kept.select(seen.numpy())).per_domain, EASIEST))] * len(held),
+        attained=[float(np.quantile(evaluate(model, seen).per_domain, EASIEST))] * len(held),
         blind=blind_signs(model, held.z).tolist(),
         sighted=torch.cat(sighted).tolist(),
         strangeness=torch.cat(strangeness).tolist(),

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import Fold, domain_folds
+from thetafield.data.folds import Fold, domain_folds, most_folds
 from thetafield.errors import DataError, OptionError, ThetafieldError
 from thetafield.evaluation.calibrating import Observed, calibrate, observe
 from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import errors_of_each
 from thetafield.evaluation.selection import numbered
+from thetafield.evenly import evenly
 from thetafield.fields.base import ParameterField
 from thetafield.fields.model import FieldModel
 from thetafield.fields.shrunk import ShrunkField
@@ -207,8 +208,8 @@ def choose(
         if failure is None and len(models) == len(folds):
             for model, (kept, held) in zip(models, folds, strict=True):
                 turn(model.field, dict(dials))
-                some = held[np.unique(np.linspace(0, len(held) - 1, min(len(held), OBSERVED)).astype(int))]
-                seen = observe(model, domains.select(kept), domains.select(some))
+                some = domains.select(held[evenly(len(held), OBSERVED)])
+                seen = observe(model, domains.select(kept), some)
                 observed[-1] = seen if observed[-1] is None else observed[-1].joined(seen)
         seconds = time.perf_counter() - started
         found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
@@ -237,11 +238,9 @@ def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:
     """Return which domains are held out, in turn."""
     count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if few else (FOLDS, JUDGED)
     judged = min(count, math.ceil(wanted * count / len(domains)))
-    if kind == "edge":  # a coordinate has two
-        return domain_folds(domains, min(judged, FOLDS, 2 * domains.z.shape[1]), seed, kind)
-    if kind == "time":
-        return domain_folds(domains, min(judged, FOLDS), seed, kind)
-    return domain_folds(domains, count, seed, kind)[:judged]
+    if kind in ("random", "blocked"):
+        return domain_folds(domains, count, seed, kind)[:judged]
+    return domain_folds(domains, min(judged, FOLDS, most_folds(kind, *domains.z.shape)), seed, kind)
 
 
 def train_chosen(

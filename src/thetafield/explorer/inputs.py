@@ -10,6 +10,7 @@ from thetafield.data.columns import YEAR, CategoryColumn, Column, DateColumn, Nu
 from thetafield.data.encoder import check_columns
 from thetafield.data.table import read_table_file
 from thetafield.errors import DataError
+from thetafield.evenly import evenly
 from thetafield.explorer.arrays import Arrays, as_double
 from thetafield.fields.model import FieldModel
 
@@ -61,7 +62,7 @@ def read_rows(model: FieldModel, path: Path) -> np.ndarray:
     rows = rows[np.isfinite(rows).all(1)]
     if not len(rows):
         raise DataError(f"{path} has no row without gaps.")
-    return rows[np.linspace(0, len(rows) - 1, min(MOST_ROWS, len(rows))).astype(int)]
+    return rows[evenly(len(rows), MOST_ROWS)]
 
 
 def find_ranges(model: FieldModel, rows: np.ndarray | None, said: str) -> Ranges:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from thetafield.data.domains import DomainSet
+from thetafield.evenly import evenly
 from thetafield.explorer.arrays import Arrays
 from thetafield.fields.model import FieldModel
 
@@ -24,7 +25,7 @@ def describe_samples(model: FieldModel, domains: DomainSet, arrays: Arrays) -> d
     owner = np.repeat(np.arange(len(counts)), counts)
     x, y = domains.x, domains.y
     if x.ndim > 2:
-        rows = np.unique(np.linspace(0, len(x) - 1, min(MOST, len(x))).astype(int))
+        rows = evenly(len(x), MOST)
         x, y, owner = x[rows], y[rows], owner[rows]
     part = {
         "domain": owner.tolist(),

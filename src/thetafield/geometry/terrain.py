@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy.spatial.distance import pdist
 from torch import Tensor
 
+from thetafield.evenly import evenly
 from thetafield.typing import Descriptors
 
 WIDTHS = (0.15, 0.3, 0.6, 1.2)  # of hills, in median distances between two held-out domains
@@ -59,7 +60,7 @@ class Terrain:
         logs = np.bincount(place.ravel(), logs) / np.bincount(place.ravel())
         if len(z) < FEWEST:
             return None
-        enough = np.unique(np.linspace(0, len(z) - 1, min(len(z), MOST)).astype(int))
+        enough = evenly(len(z), MOST)
         z, logs = z[enough], np.clip(logs[enough], *np.quantile(logs[enough], (RARE, 1 - RARE)))
         centre, spread = z.mean(0), np.maximum(z.std(0), 1e-9)
         unit, wanted, count = (z - centre) / spread, logs - logs.mean(), len(z)

@@ -1,0 +1,252 @@
+"""What is chosen on held-out training domains, inside `fit`."""
+
+import json
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from thetafield.bench.trial import run_trial
+from thetafield.data.domains import DomainSet
+from thetafield.datasets.base import Dataset
+from thetafield.errors import DivergenceError, FormatError
+from thetafield.evaluation import choosing, scores
+from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
+from thetafield.evaluation.scores import evaluate
+from thetafield.fields.transported import TransportedField
+from thetafield.methods import METHODS
+from thetafield.options import schema
+from thetafield.training.recall import Recall
+from thetafield.training.train import train_field
+
+TINY = {"epochs": 3, "block": 6, "samples": 4, "base_steps": 5, "tune_steps": 5, "latent_dim": 4, "neighbours": 2}
+
+
+def informed_domains(num_domains=16, noise=2, seed=0):
+    """Domains whose boundary turns with the first of several coordinates."""
+    rng = np.random.default_rng(seed)
+    z = rng.uniform(size=(num_domains, 1 + noise)).astype(np.float32)
+    code = np.repeat(np.arange(num_domains), 40)
+    x = rng.normal(size=(len(code), 2)).astype(np.float32)
+    angle = 3 * z[code, 0]
+    y = (x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle) > 0).astype(int)
+    return DomainSet.from_arrays(x, y, domain=code, z=z[code])
+
+
+def quick_train(calls=None):
+    def train(domains, *, options, report=None, recall=None):
+        if calls is not None:
+            calls.append(dict(options))
+        return train_field(
+            domains,
+            "neurallio",
+            seed=0,
+            options=options,
+            predictor_options={"hidden": (6,)},
+            device="cpu",
+            report=report,
+            recall=recall,
+        )
+
+    return train
+
+
+def test_errors_under_every_dial_are_those_of_one_at_a_time(monkeypatch):
+    monkeypatch.setattr(scores, "CELLS", 5 * 40 * 2)  # five domains of forty samples at a time
+    domains = informed_domains(24)
+    model = quick_train()(domains, options=TINY).model
+    found = choosing._errors(model, domains, {})
+    assert len(found) == 61
+    for dials, errors in list(found.items())[::7]:
+        turn(model.field, dict(dials))
+        assert np.array_equal(evaluate(model, domains).per_domain, errors)
+    assert len({errors.tobytes() for errors in found.values()}) > 3
+
+
+def test_a_dial_without_finite_answers_is_not_turned_to(monkeypatch):
+    """Far away what charts carry may have no bounds: a share of nothing still answers."""
+    domains = informed_domains(24)
+    model = quick_train()(domains, options=TINY).model
+    carried = TransportedField.thetas
+    monkeypatch.setattr(TransportedField, "thetas", lambda self, z: carried(self, z) / (z.amax(1, keepdim=True) < 0.99))
+    found = choosing._errors(model, domains, {})
+    finite = [np.isfinite(errors).all() for errors in found.values()]
+    assert any(finite) and not all(finite)
+    assert math.isfinite(choosing._least(found))
+
+
+def test_edge_folds_of_a_choice_are_no_more_than_there_are_edges():
+    one = informed_domains(40)
+    one = one.with_descriptors(one.z[:, :1], ["angle"])
+    assert 1 <= len(choosing._folds(one, 0, "edge", False)) <= 2
+
+
+def test_a_setting_that_fails_late_sets_no_bar_and_a_perfect_one_is_perfect(monkeypatch):
+    tried = []
+
+    def train(domains, *, options, report=None, recall=None):
+        tried.append(options)
+        if options["base"] == "pooled" and len(tried) % 2 == 0:
+            raise DivergenceError("it diverged")
+        return quick_train()(domains, options=options | {"epochs": 1})
+
+    def errors(model, held, fixed):
+        return {(): np.full(len(held), 0.0 if tried[-1]["epochs"] == 200 else 5.0)}
+
+    monkeypatch.setattr(choosing, "_errors", errors)
+    monkeypatch.setattr(choosing, "turn", lambda field, dials: None)
+    fixed = {name: value for name, value in TINY.items() if name != "epochs"}
+    choice = choose(informed_domains(40), "neurallio", train, seed=0, fixed=fixed | {"metric": False})
+    assert choice.candidates[0].failure == "it diverged"
+    assert choice.candidates[choice.best].score == 0.0 and choice.options["epochs"] == 200
+
+
+def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
+    calls = []
+    choice = choose(informed_domains(24), "neurallio", quick_train(calls), seed=0, fixed=TINY)
+    record = choice.record()
+    assert json.loads(json.dumps(record)) == record
+    tried = [candidate["options"] for candidate in record["candidates"]]
+    assert tried[0] == {} and {"base": "reading"} in tried and any("metric" in options for options in tried)
+    assert not any(set(options) & set(TINY) for options in tried)  # what is given is not up for choice
+    best = choice.candidates[choice.best]
+    assert choice.best == 0 or best.beats(choice.candidates[0])
+    assert best.score == pytest.approx(np.mean(best.per_domain)) and len(best.per_domain) == 12
+    assert set(best.dials) >= {"blend", "bandwidth"}
+    assert all(call["epochs"] == 1 for call in calls)  # a third of three
+    held = np.concatenate(record["held_out"])
+    assert len(np.unique(held)) == len(held) == 12
+    assert choice.observed.errors == best.per_domain
+
+
+def test_the_length_of_training_is_chosen_last_unless_it_is_given(monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 6)  # one fold
+    free = {name: value for name, value in TINY.items() if name != "epochs"}
+    fixed = free | {"base": "pooled", "freeze": False, "metric": False, "block": 99}
+    calls = []
+    choice = choose(informed_domains(24), "neurallio", quick_train(calls), seed=0, fixed=fixed)
+    assert [candidate.options for candidate in choice.candidates] == [{"epochs": 200}, {"epochs": 600}]
+    assert choice.options["epochs"] in (200, 600)
+    assert sorted({call["epochs"] for call in calls}) == [200, 600]
+
+
+def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
+    domains, calls = informed_domains(24), []
+    train = quick_train(calls)
+
+    def stopping(part, *, options, report=None, recall=None):
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return train(part, options=options, report=report, recall=recall)
+
+    with pytest.raises(KeyboardInterrupt):
+        choose(domains, "neurallio", stopping, seed=0, fixed=TINY, folder=tmp_path)
+    kept = len(json.loads((tmp_path / choosing.NAME).read_text())["entries"])
+    assert kept >= 1
+    again = choose(domains, "neurallio", train, seed=0, fixed=TINY, folder=tmp_path)
+    whole = choose(domains, "neurallio", quick_train(), seed=0, fixed=TINY)
+    assert [c.score for c in again.candidates] == [c.score for c in whole.candidates] and again.best == whole.best
+    with pytest.raises(FormatError, match="belongs to another run"):
+        choose(domains, "neurallio", train, seed=1, fixed=TINY, folder=tmp_path)
+
+
+def test_a_setting_that_fails_is_not_chosen(tmp_path):
+    def train(domains, *, options, report=None, recall=None):
+        if options["base"] == "reading":
+            raise RuntimeError("out of memory")
+        return quick_train()(domains, options=options, report=report)
+
+    for _ in range(2):  # the second time from the ledger
+        choice = choose(informed_domains(), "neurallio", train, seed=0, fixed=TINY, folder=tmp_path)
+    failed = next(c for c in choice.candidates if c.options.get("base") == "reading")
+    assert failed.score is None and failed.failure == "RuntimeError: out of memory"
+    assert choice.options.get("base") != "reading"
+
+
+def test_one_setting_beats_another_only_clearly_and_on_the_same_domains():
+    def candidate(errors, folds=2):
+        score = None if errors is None else float(np.mean(errors))
+        return choosing.Candidate({}, {}, score, [] if errors is None else errors, folds, 0.0)
+
+    base = candidate([10.0, 20.0, 30.0, 40.0])
+    assert candidate([9.0, 19.0, 29.0, 39.0]).beats(base)
+    assert not base.beats(base)
+    assert not candidate([0.0, 30.0, 29.0, 40.0]).beats(base)  # less on average, by luck on one domain
+    assert not candidate([1.0, 1.0], folds=1).beats(base)
+    assert candidate([99.0]).beats(candidate(None)) and not candidate(None).beats(base)
+
+
+def test_few_domains_choose_the_base_alone_with_more_folds_at_full_length():
+    calls = []
+    fixed = TINY | {"metric": False}
+    choice = choose(informed_domains(14), "neurallio", quick_train(calls), seed=0, fixed=fixed)
+    assert [candidate.options for candidate in choice.candidates[:2]] == [{}, {"base": "reading"}]
+    assert {name for candidate in choice.candidates for name in candidate.options} == {"base"}
+    assert all(call["epochs"] == TINY["epochs"] for call in calls)
+    assert sum(map(len, choice.held_out)) >= 10 and max(map(len, choice.held_out)) == 2
+
+
+def test_trainings_that_begin_alike_share_what_they_begin_with():
+    domains, recall, reported = informed_domains(), Recall(), []
+    settings = [TINY, TINY | {"neighbours": 3}, TINY | {"latent_dim": 5}, TINY | {"base": "reading"}]
+    for number, options in enumerate(settings):
+        shared = quick_train()(domains, options=options, report=reported.append, recall=recall)
+        alone = quick_train()(domains, options=options)
+        z = domains.z
+        assert torch.equal(shared.model.theta(z), alone.model.theta(z))  # bit for bit
+        phases = {entry["phase"] for entry in shared.history}
+        assert ("pooled" in phases) == (number == 0) or number == 3
+        assert "joint" in phases
+    assert len(recall.kept) == 4  # two bases, with their probes
+
+
+def test_the_choice_can_be_switched_off_and_needs_enough_domains():
+    domains = informed_domains(choosing.FEWEST)
+    defaults = {"select": True}
+    assert is_chosen("neurallio", defaults, domains)
+    assert not is_chosen("neurallio", {"select": False}, domains)
+    assert not is_chosen("neurallio", defaults, domains.select(np.arange(choosing.FEWEST - 1)))
+    assert not is_chosen("neurallio-paper", {}, domains)
+    trained, choice = train_chosen(domains, "neurallio", quick_train(), seed=0, given=TINY | {"select": False})
+    assert choice is None and trained.model.recipe.options["base"] == "pooled"
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """A task whose test domains are scaled by a factor."""
+
+    factor: float
+    name: str = "informed"
+    options: dict = field(default_factory=dict)
+
+    def build(self, seed):
+        domains = informed_domains(28)
+        test = domains.select(np.arange(24, 28))
+        test = replace(test, x=self.factor * test.x, y=test.y.flip(0), z=self.factor * test.z)
+        return Dataset(self.name, domains.select(np.arange(24)), {"unseen": test}, "mlp", {"hidden": (6,)})
+
+
+def test_test_domains_have_no_part_in_the_field(tmp_path, monkeypatch):
+    """Scaling, metric, choice, trust and training see the training domains alone: the others may be anything."""
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
+    options = TINY | {"reach": 1.0, "blend": 2}
+    for factor in (1.0, 1e3):
+        run_trial(Poisoned(factor), "neurallio", seed=0, out=tmp_path / str(factor), options=options, device="cpu")
+    first, second = (load_file(tmp_path / str(factor) / "field" / "field.safetensors") for factor in (1.0, 1e3))
+    assert first and all(torch.equal(first[name], second[name]) for name in first)
+    trusts = [
+        json.loads((tmp_path / str(factor) / "field" / "field.json").read_text())["trust"] for factor in (1.0, 1e3)
+    ]
+    assert trusts[0] == trusts[1] and trusts[0]["blind"] is not None
+    assert (tmp_path / "1.0" / "choice.json").read_bytes() != b""
+
+
+def test_every_choice_is_an_option():
+    for name in METHODS.names():
+        for option in METHODS[name].choices:
+            assert option in schema(METHODS[name])
