@@ -66,7 +66,7 @@ def test_a_stopped_comparison_goes_on_with_what_is_finished(tmp_path):
 def test_killed_by_the_kernel_the_same_command_goes_on(tmp_path):
     table_file(tmp_path / "t.csv", "steady", num_domains=8, rows=10)
     words = ["compare", "t.csv", "--target", "größe", "--domain", "place", "--descriptors", "height,noise"]
-    words += ["--methods", "trees-x,erm", "--budget", "0.2", "--jobs", "1", "--out", "out", "--json"]
+    words += ["--methods", "trees-x,erm", "--budget", "0.4", "--jobs", "1", "--out", "out", "--json"]
     command = [sys.executable, "-m", "thetafield", *words]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     running = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
