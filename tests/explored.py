@@ -16,6 +16,7 @@ PAPER = {"epochs": 3, "samples": 20, "neighbours": 3, "latent_dim": 8, "widths":
 CASES = {
     "erm": ("erm", {"steps": 5}, False),
     "erm-d": ("erm-d", {"steps": 5, "hidden": (8, 4)}, False),
+    "erm-d, knots": ("erm-d", {"steps": 5, "hidden": (), "knots": 4}, False),
     "nda": ("nda", {"steps": 5, "tune_steps": 5}, False),
     "film": ("film", {"steps": 5}, False),
     "hypernet": ("hypernet", {"steps": 5}, False),

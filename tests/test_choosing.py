@@ -126,7 +126,8 @@ def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):
 def test_the_length_of_training_is_chosen_last_unless_it_is_given(monkeypatch):
     monkeypatch.setattr(choosing, "JUDGED", 6)  # one fold
     free = {name: value for name, value in TINY.items() if name != "epochs"}
-    fixed = free | {"base": "pooled", "freeze": False, "metric": False, "block": 99}
+    base = {"base": "pooled", "base_dropout": 0.0, "base_decay": 0.0, "freeze": False}
+    fixed = free | base | {"metric": False, "block": 99}
     calls = []
     choice = choose(informed_domains(24), "neurallio", quick_train(calls), seed=0, fixed=fixed)
     assert [candidate.options for candidate in choice.candidates] == [{"epochs": 200}, {"epochs": 600}]
@@ -193,16 +194,24 @@ def test_few_domains_choose_the_base_alone_with_more_folds_at_full_length():
 
 def test_trainings_that_begin_alike_share_what_they_begin_with():
     domains, recall, reported = informed_domains(), Recall(), []
-    settings = [TINY, TINY | {"neighbours": 3}, TINY | {"latent_dim": 5}, TINY | {"base": "reading"}]
+    others = (
+        {},
+        {"neighbours": 3},
+        {"latent_dim": 5},
+        {"base": "reading"},
+        {"base_dropout": 0.2},
+        {"base_decay": 0.01},
+    )
+    settings = [TINY | other for other in others]
     for number, options in enumerate(settings):
         shared = quick_train()(domains, options=options, report=reported.append, recall=recall)
         alone = quick_train()(domains, options=options)
         z = domains.z
         assert torch.equal(shared.model.theta(z), alone.model.theta(z))  # bit for bit
         phases = {entry["phase"] for entry in shared.history}
-        assert ("pooled" in phases) == (number == 0) or number == 3
+        assert ("pooled" in phases) == (number in (0, 3, 4, 5))
         assert "joint" in phases
-    assert len(recall.kept) == 4  # two bases, with their probes
+    assert len(recall.kept) == 8  # four bases, with their probes
 
 
 def test_the_choice_can_be_switched_off_and_needs_enough_domains():

@@ -9,7 +9,7 @@ import torch
 
 from thetafield.errors import OptionError
 from thetafield.methods import METHODS
-from thetafield.options import Count, Natural, NonNegative, Positive, checked, parse_assignments, schema
+from thetafield.options import Count, Natural, NonNegative, Positive, Share, checked, parse_assignments, schema
 from thetafield.predictors import PREDICTORS
 
 
@@ -133,7 +133,9 @@ def test_ill_typed_values_are_refused_with_the_option_and_the_value(option, give
     assert message in str(caught.value)
 
 
-def bounded(*, epochs: Count = 1, samples: Natural = 0, lr: Positive = 1.0, decay: NonNegative = 0.0) -> None: ...
+def bounded(
+    *, epochs: Count = 1, samples: Natural = 0, lr: Positive = 1.0, decay: NonNegative = 0.0, drop: Share = 0.0
+) -> None: ...
 
 
 def sized(*, hidden: tuple[Count, ...] = (50,), rank: Natural | None = None) -> None: ...
@@ -152,6 +154,8 @@ def test_values_at_their_bounds_are_taken():
         (bounded, "samples", "-1", "option 'samples' expects at least 0, but got -1."),
         (bounded, "lr", 0.0, "option 'lr' expects more than 0, but got 0.0."),
         (bounded, "decay", -1e-9, "option 'decay' expects at least 0, but got -1e-09."),
+        (bounded, "drop", 1, "option 'drop' expects a share below 1, but got 1.0."),
+        (bounded, "drop", -0.1, "option 'drop' expects at least 0, but got -0.1."),
         (bounded, "epochs", "many", "option 'epochs' expects a whole number, but got 'many'."),
         (sized, "hidden", "50,0", "option 'hidden' expects at least 1, but got 0."),
         (sized, "rank", -1, "option 'rank' expects at least 0, but got -1."),

@@ -55,7 +55,7 @@ def test_the_best_draw_on_held_out_domains_is_chosen_and_every_draw_recorded(moo
         seen.append((part, options))
         return trainer(**FEW)(part, options=options, report=report)
 
-    selection = tune(domains, "erm", train, draws=3, seed=5, fixed={"weight_decay": 0.0, "steps": 10})
+    selection = tune(domains, "erm", train, draws=3, seed=5, fixed={"weight_decay": 0.0, "dropout": 0.0, "steps": 10})
     assert len(selection.draws) == 4 and selection.draws[0].options == {}
     assert all(set(draw.options) == {"lr"} for draw in selection.draws[1:])
     scores = [draw.score for draw in selection.draws]
@@ -111,8 +111,9 @@ def test_a_failed_draw_is_recorded_and_lost(moons):
 
     with pytest.raises(ThetafieldError, match="None of 3 settings could be trained; the defaults: No"):
         tune(moons(0).train, "erm", never, draws=2, seed=0, fixed={})
+    everything = {"lr": 1.0, "weight_decay": 0.0, "dropout": 0.0, "steps": 10}
     with pytest.raises(OptionError, match="nothing left to tune"):
-        tune(moons(0).train, "erm", never, draws=2, seed=0, fixed={"lr": 1.0, "weight_decay": 0.0, "steps": 10})
+        tune(moons(0).train, "erm", never, draws=2, seed=0, fixed=everything)
 
 
 def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):

@@ -12,16 +12,18 @@ from thetafield.errors import OptionError, closest
 
 @dataclass(frozen=True)
 class AtLeast:
-    """The least value that an option may take; `above` excludes the bound itself."""
+    """The least value that an option may take; `above` excludes the bound itself, and so does `below` the upper one."""
 
     bound: int
     above: bool = False
+    below: int | None = None
 
 
 Count = Annotated[int, AtLeast(1)]
 Natural = Annotated[int, AtLeast(0)]
 Positive = Annotated[float, AtLeast(0, above=True)]
 NonNegative = Annotated[float, AtLeast(0)]
+Share = Annotated[float, AtLeast(0, below=1)]
 
 
 def schema(owner: Callable) -> dict[str, tuple[Any, Any]]:
@@ -110,6 +112,8 @@ def _bounded(value: Any, least: AtLeast, where: str) -> Any:
     if value < least.bound or (least.above and value == least.bound):
         words = "more than" if least.above else "at least"
         raise OptionError(f"{where} expects {words} {least.bound:g}, but got {value!r}.")
+    if least.below is not None and value >= least.below:
+        raise OptionError(f"{where} expects a share below {least.below:g}, but got {value!r}.")
     return value
 
 

@@ -28,7 +28,7 @@ from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.datasets.cache import cached
 from thetafield.datasets.source import DataFile, Source, from_files
 from thetafield.errors import DataError
-from thetafield.options import Count, NonNegative
+from thetafield.options import Count, Share
 from thetafield.streams import numpy_stream
 
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
@@ -56,7 +56,7 @@ CHUNK = 5  # domains at once: more need more memory and are not faster
 
 @DATASETS.register("mnist")
 @from_files(SOURCE)
-def mnist(seed: int, *, num_train: Count = 50, num_test: Count = 50, dropout: NonNegative = 0.5) -> Dataset:
+def mnist(seed: int, *, num_train: Count = 50, num_test: Count = 50, dropout: Share = 0.5) -> Dataset:
     """Draw the MNIST domains of the paper: z = (rotation, colour, occlusion) in [0, 50] × [0, 50] × [5, 15].
 
     Args:

@@ -72,6 +72,7 @@ def _modulated(field: ModulatedField, arrays: Arrays) -> Part:
         "shift": describe_perceptron(field.shift, arrays),
         "mean": arrays.add(field.mean),
         "std": arrays.add(field.std),
+        "edges": None if field.edges is None else arrays.add(field.edges),
     }
 
 

@@ -5,8 +5,8 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Problem
 from thetafield.methods.pooled import PooledMethod
-from thetafield.methods.space import LR, STEPS, Choice
-from thetafield.options import Count, NonNegative, Positive
+from thetafield.methods.space import DROPOUT, LR, STEPS, Choice
+from thetafield.options import Count, NonNegative, Positive, Share
 
 
 @METHODS.register("erm")
@@ -19,6 +19,7 @@ class ERM(PooledMethod):
         samples: Samples drawn from each domain for a batch.
         lr: Adam's step size, falling to zero by a cosine.
         weight_decay: L2 coefficient.
+        dropout: Share of what enters each linear layer of the head but the first that is dropped in training.
 
     Reference:
         Vapnik, *An overview of statistical learning theory*, IEEE Transactions on Neural Networks, 1999.
@@ -28,7 +29,7 @@ class ERM(PooledMethod):
     title = "ERM"
     reference = "Vapnik, 1999"
     divisible = True
-    space = {"steps": STEPS, "lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4))}
+    space = {"steps": STEPS, "lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4)), "dropout": DROPOUT}
 
     def __init__(
         self,
@@ -38,8 +39,9 @@ class ERM(PooledMethod):
         samples: Count = 64,
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 0.0,
+        dropout: Share = 0.0,
     ) -> None:
-        super().__init__(problem, steps, samples, lr, weight_decay)
+        super().__init__(problem, steps, samples, lr, weight_decay, dropout)
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return the mean risk."""

@@ -3,8 +3,8 @@
 from thetafield.fields.hypernet import HypernetField
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.reading import ReadingMethod
-from thetafield.methods.space import LR, Choice
-from thetafield.options import Count, NonNegative, Positive
+from thetafield.methods.space import DROPOUT, LR, Choice
+from thetafield.options import Count, NonNegative, Positive, Share
 
 
 @METHODS.register("hypernet")
@@ -20,6 +20,7 @@ class Hypernet(ReadingMethod[HypernetField]):
         widths: Hidden widths of the coder, from its wide end.
         lr: Adam's step size, falling to zero by a cosine.
         weight_decay: L2 coefficient.
+        dropout: Share of what enters each linear layer of the head but the first that is dropped in training.
 
     Reference:
         Ha et al., *HyperNetworks*, ICLR 2017 (arXiv 1609.09106).
@@ -29,7 +30,12 @@ class Hypernet(ReadingMethod[HypernetField]):
     title = "Hypernetwork"
     reference = "Ha et al., 2017"
     needs = Needs(descriptor=True)
-    space = {"lr": LR, "hidden": Choice(((128,), (128, 128), (256, 256, 256))), "latent_dim": Choice((16, 32, 64))}
+    space = {
+        "lr": LR,
+        "hidden": Choice(((128,), (128, 128), (256, 256, 256))),
+        "latent_dim": Choice((16, 32, 64)),
+        "dropout": DROPOUT,
+    }
 
     def __init__(
         self,
@@ -42,8 +48,9 @@ class Hypernet(ReadingMethod[HypernetField]):
         widths: tuple[Count, ...] = (1024, 512, 128),
         lr: Positive = 1e-3,
         weight_decay: NonNegative = 0.0,
+        dropout: Share = 0.0,
     ) -> None:
-        super().__init__(problem, steps, samples, lr, weight_decay)
+        super().__init__(problem, steps, samples, lr, weight_decay, dropout)
         width = problem.domains.z.shape[1]
         self.learned = HypernetField(width, self.predictor.dim, latent_dim, hidden, widths)
         self.learned.theta.data.copy_(self.predictor.start)

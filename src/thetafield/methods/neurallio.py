@@ -20,10 +20,25 @@ from thetafield.methods.hypernet import Hypernet
 from thetafield.methods.neurallio_paper import NeuralLioPaper
 from thetafield.methods.phase import Phase
 from thetafield.methods.probes import Probes
-from thetafield.options import Count, Natural, NonNegative, Positive
+from thetafield.options import Count, Natural, NonNegative, Positive, Share
 
 NEIGHBOURS, NEIGHBOURHOODS = 5, 6
+KNOTS, DROPOUT, DECAY = 16, 0.2, 1e-3  # of a base that reads z interval by interval
 SMALLEST, LARGEST, STEPS = 10, 256, 5  # anchors of a block, and blocks of an epoch
+
+
+def base_of(problem: Problem, kind: str, steps: int, dropout: float, decay: float) -> ERM | ERMD | Hypernet:
+    """Return how a base of a kind is trained."""
+    if kind == "reading":
+        return ERMD(problem, steps=steps, dropout=dropout, weight_decay=decay)
+    if kind == "knots":
+        # So many intervals tell single domains apart, and would be learned by heart.
+        dropout, decay = max(DROPOUT, dropout), max(DECAY, decay)
+        return ERMD(problem, steps=steps, hidden=(), knots=KNOTS, lr=3e-3, dropout=dropout, weight_decay=decay)
+    if kind == "hypernet":
+        # The method of that name has the paper's wide decoder, which costs ten times as much and is no better here.
+        return Hypernet(problem, steps=steps, widths=(128,), lr=3e-3, dropout=dropout, weight_decay=decay)
+    return ERM(problem, steps=steps, dropout=dropout, weight_decay=decay)
 
 
 @METHODS.register("neurallio")
@@ -43,10 +58,12 @@ class NeuralLio(NeuralLioPaper):
         samples: Samples drawn from each domain per step; 0 takes all.
         neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
             five of few domains reach far across Z.
-        base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input,
-            "hypernet" at one whose parameters a small network emits from z, "none" at the predictor's own start, as the
-            paper does.
+        base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input, "knots" at
+            one that reads it interval by interval, "hypernet" at one whose parameters a small network emits from z,
+            "none" at the predictor's own start, as the paper does.
         base_steps: Batches of the base's training.
+        base_dropout: Share of what enters each linear layer of the head but the first that is dropped in it.
+        base_decay: L2 coefficient of it.
         freeze: Whether the backbone stays as the base has learned it, so that α = 0 gives back the base there too.
         metric: Whether charts and transport go by a transfer metric; with fewer than five domains there is none.
         tune_steps: Batches of the tuning of single domains' models, from which the metric is learned.
@@ -79,7 +96,9 @@ class NeuralLio(NeuralLioPaper):
     origin: Tensor
     choices = {
         "base_steps": (300, 3000),
-        "base": ("reading", "hypernet", "none"),
+        "base_dropout": (0.2,),
+        "base_decay": (5e-3,),
+        "base": ("reading", "knots", "hypernet", "none"),
         "freeze": (True,),
         "metric": (False,),
         "neighbours": (10,),
@@ -96,8 +115,10 @@ class NeuralLio(NeuralLioPaper):
         block: Count | None = None,
         samples: Natural = 250,
         neighbours: Count | None = None,
-        base: Literal["pooled", "reading", "hypernet", "none"] = "pooled",
+        base: Literal["pooled", "reading", "knots", "hypernet", "none"] = "pooled",
         base_steps: Count = 1000,
+        base_dropout: Share = 0.0,
+        base_decay: NonNegative = 0.0,
         freeze: bool = False,
         metric: bool = True,
         tune_steps: Count = 300,
@@ -148,18 +169,13 @@ class NeuralLio(NeuralLioPaper):
         if learned and problem.ranks.several:
             raise OptionError("A transfer metric is learned on one rank: give chart_weights, or set metric=false.")
         self.probes = Probes(problem) if learned else None
-        # A backbone must know the data before heads on it can be tried on other domains.
         backbone = not isinstance(self.predictor.backbone, nn.Identity)
         if freeze and (base == "none" or not backbone):
             raise OptionError("freeze keeps the backbone of the base, but there is none: leave it out.")
-        self.pooled: ERM | ERMD | Hypernet | None = None
-        if base == "reading":
-            self.pooled = ERMD(problem, steps=base_steps)
-        elif base == "hypernet":
-            # The method of that name has the paper's wide decoder, which costs ten times as much and is no better here.
-            self.pooled = Hypernet(problem, steps=base_steps, widths=(128,), lr=3e-3)
-        elif base == "pooled" or (learned and backbone):
-            self.pooled = ERM(problem, steps=base_steps)
+        # Probes need a backbone that knows the data, even where nothing else starts at it.
+        kind = "pooled" if base == "none" and learned and backbone else base
+        self.firmness = (base_dropout, base_decay)
+        self.pooled = None if kind == "none" else base_of(problem, kind, base_steps, *self.firmness)
         self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
 
     def phases(self) -> list[Phase]:
@@ -175,7 +191,7 @@ class NeuralLio(NeuralLioPaper):
                 leaves=(*field.transport.buffers(), field.chart_weights, field.learned_relevance),
             )
             phases.append(tuned)
-        begun = [replace(phase, recurs=True) for phase in phases]
+        begun = [replace(phase, recurs=self.firmness) for phase in phases]
         return [*begun, *(replace(phase, begin=self.lay_charts) for phase in super().phases())]
 
     def trained(self) -> list[nn.Parameter]:
@@ -214,7 +230,7 @@ class NeuralLio(NeuralLioPaper):
 
     def placed(self, theta: Tensor, batch: ChartBatch, z: Tensor) -> Tensor:
         """Return the heads of anchors and edges: a base that reads z adds what it says there."""
-        if self.base not in ("reading", "hypernet"):
+        if self.base not in ("reading", "knots", "hypernet"):
             return theta
         assert self.pooled is not None
         with torch.no_grad():

@@ -127,7 +127,8 @@ class Phase:
         work: What must be measured now and then to know how much a step does.
         captured: Whether a step may be recorded once and replayed: fixed shapes, and nothing read by the host.
         share: This rank's factor of the losses, with which those of all ranks sum to the loss of the whole batch.
-        recurs: Whether other trainings on the same problem begin with it too, and may take over what it leaves.
+        recurs: What it depends on beside its start and its length, where other trainings on the same problem may begin
+            with it too and take over what it leaves; None where no other does.
     """
 
     name: str
@@ -149,7 +150,7 @@ class Phase:
     work: Work | None = None
     captured: bool = True
     share: float = 1.0
-    recurs: bool = False
+    recurs: tuple[float, ...] | None = None
 
     @property
     def epochs(self) -> int:

@@ -20,11 +20,15 @@ class PooledMethod(Method):
         samples: Samples drawn from each domain for a batch.
         lr: Adam's step size, falling to zero by a cosine.
         weight_decay: L2 coefficient.
+        dropout: Share of what enters each linear layer of the head but the first that is dropped in training.
     """
 
-    def __init__(self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float) -> None:
+    def __init__(
+        self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float, dropout: float = 0.0
+    ) -> None:
         super().__init__(problem)
         self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        self.dropout = dropout
         self.learned = ConstantField(problem.domains.z.shape[1], self.predictor.dim)
         self.learned.theta.data.copy_(self.predictor.start)
 
@@ -34,7 +38,9 @@ class PooledMethod(Method):
 
     def outputs(self, batch: DomainBatch) -> Outputs:
         """Return g(x; θ₀); all samples pass through the one head together."""
-        return self.predictor.single(self.learned.theta, batch.x.flatten(0, 1)).unflatten(0, batch.weight.shape)
+        dropped = self.dropout if self.training else 0.0
+        outputs = self.predictor.single(self.learned.theta, batch.x.flatten(0, 1), dropped)
+        return outputs.unflatten(0, batch.weight.shape)
 
     def risks(self, batch: DomainBatch) -> Risks:
         """Return R_e(θ₀) of each domain."""

@@ -21,18 +21,23 @@ class ReadingMethod(Method, Generic[F]):
         samples: Samples drawn from each domain for a batch.
         lr: Adam's step size, falling to zero by a cosine.
         weight_decay: L2 coefficient.
+        dropout: Share of what enters each linear layer of the head but the first that is dropped in training.
     """
 
     learned: F
     divisible = True
 
-    def __init__(self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float) -> None:
+    def __init__(
+        self, problem: Problem, steps: int, samples: int, lr: float, weight_decay: float, dropout: float = 0.0
+    ) -> None:
         super().__init__(problem)
         self.steps, self.samples, self.lr, self.weight_decay = steps, samples, lr, weight_decay
+        self.dropout = dropout
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return the mean risk under θ(z)."""
-        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x)
+        dropped = self.dropout if self.training else 0.0
+        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x, dropped)
         return {"risk": self.problem.risks(outputs, batch).mean()}
 
     def phases(self) -> list[Phase]:

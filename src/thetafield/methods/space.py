@@ -59,6 +59,8 @@ Space = Mapping[str, Range | Choice]
 LR = Range(3e-4, 3e-3)
 # Where samples are few, a pooled model fits them long before its default number of batches.
 STEPS = Choice((200, 600, 2000))
+# Of heads that remember single samples; small ones on much data need none.
+DROPOUT = Choice((0.0, 0.2))
 
 
 def draw_settings(space: Space, stream: np.random.Generator, fixed: Mapping[str, Any]) -> dict[str, Any]:

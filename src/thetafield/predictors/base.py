@@ -114,17 +114,24 @@ class Predictor(nn.Module):
             return x
         return self.backbone(x.flatten(0, 1)).unflatten(0, x.shape[:2])
 
-    def head(self, theta: Thetas, features: Features) -> Outputs:
-        """Run one head per domain: the only place where heads are vectorised over θ."""
-        if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
-            return _run(self.template, self.spec.views(theta[0]), features[0])[None]
-        if self.widths is not None and features.ndim == 3:
-            return perceptrons(theta, features, self.widths)
-        return vmap(partial(_run, self.template), randomness="different")(self.spec.views(theta), features)
+    def head(self, theta: Thetas, features: Features, dropout: float = 0.0) -> Outputs:
+        """Run one head per domain: the only place where heads are vectorised over θ.
 
-    def single(self, theta: Theta, x: Samples) -> SampleOutputs:
+        Args:
+            theta: Parameters of b heads.
+            features: What the backbone made of their samples.
+            dropout: Share of what enters each linear layer but the first that is dropped.
+        """
+        if len(theta) == 1:  # one head for everything: no vectorising, and half the time of a small step
+            return _run(self.template, self.spec.views(theta[0]), features[0], dropout)[None]
+        if self.widths is not None and features.ndim == 3 and not dropout:
+            return perceptrons(theta, features, self.widths)
+        run = partial(_run, self.template, dropout=dropout)
+        return vmap(run, randomness="different")(self.spec.views(theta), features)
+
+    def single(self, theta: Theta, x: Samples, dropout: float = 0.0) -> SampleOutputs:
         """Return g(x; θ) of one θ for n samples."""
-        return _run(self.template, self.spec.views(theta), self.features(x[None])[0])
+        return _run(self.template, self.spec.views(theta), self.features(x[None])[0], dropout)
 
     def embed(self, theta: Thetas, features: Features) -> Embedded:
         """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
@@ -156,9 +163,9 @@ class Predictor(nn.Module):
                 return nn.Sequential(*list(template)[:end]), layer, str(len(template) - 1)
         raise OptionError("This method needs a head that is a sequence of layers with a linear one at the end.")
 
-    def forward(self, theta: Thetas, x: Inputs) -> Outputs:
+    def forward(self, theta: Thetas, x: Inputs, dropout: float = 0.0) -> Outputs:
         """Return g(x; θ) for b parameter vectors and b × n samples."""
-        return self.head(theta, self.features(x))
+        return self.head(theta, self.features(x), dropout)
 
     def head_module(self, theta: Tensor) -> nn.Module:
         """Return the head alone as an ordinary module with the parameters of one θ of shape (D,)."""
@@ -211,15 +218,22 @@ def _widths(head: nn.Module, dim: int) -> tuple[int, ...] | None:
     return widths if sum((a + 1) * b for a, b in pairwise(widths)) == dim else None
 
 
-def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor, dropout: float = 0.0) -> Tensor:
     """Run a head, or the beginning of one, with given parameters.
 
     A stack of layers is walked by hand, since `functional_call` costs as much as a small layer.
     """
     if not isinstance(module, nn.Sequential):
+        if dropout and not isinstance(module, nn.Linear):
+            raise OptionError("Dropout needs a head that is a sequence of layers: set dropout to 0.")
         return functional_call(module, dict(parameters), (inputs,))
     fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
+    first = True
     for name, layer in module.named_children():
+        if isinstance(layer, nn.Linear):
+            if dropout and not first:
+                inputs = nn.functional.dropout(inputs, dropout)
+            first = False
         if type(layer) is nn.ReLU and fresh:
             inputs = inputs.relu_()
             continue

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from thetafield.errors import OptionError
 from thetafield.kernels import kernel
-from thetafield.options import Count, NonNegative, Positive
+from thetafield.options import Count, Positive, Share
 from thetafield.predictors.base import PREDICTORS, Predictor
 from thetafield.predictors.perceptron import perceptron
 
@@ -59,7 +59,7 @@ def convnet(
     num_outputs: int,
     *,
     hidden: tuple[Count, ...] = (128,),
-    dropout: NonNegative = 0.5,
+    dropout: Share = 0.5,
     white: Positive = 255.0,
 ) -> Predictor:
     """Three convolutions (3 × 3; 32, 32 and 64 channels), each with ReLU and max-pooling; fully connected layers as θ.
@@ -80,8 +80,6 @@ def convnet(
             f"convnet needs images of shape (channels, height, width) with at least {shrink} × {shrink} pixels, but "
             f"inputs have shape {tuple(input_shape)}: use predictor 'mlp', or give X as images."
         )
-    if dropout >= 1:
-        raise OptionError(f"convnet: option 'dropout' expects a share below 1, but got {dropout!r}.")
     layers: list[nn.Module] = [Brightness(white)]
     for before, after in pairwise((input_shape[0], *CHANNELS)):
         layers += [nn.Conv2d(before, after, 3, padding=1), PooledReLU()]

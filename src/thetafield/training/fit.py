@@ -155,7 +155,7 @@ class _Loop:
         else:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
-        key = self.recall.key(self.method, phase) if self.recall and phase.recurs else None
+        key = self.recall.key(self.method, phase) if self.recall and phase.recurs is not None else None
         if self.recall and key and self.recall.restore(key, phase):
             return
         while state.epoch < phase.epochs:

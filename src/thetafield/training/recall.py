@@ -21,7 +21,7 @@ class Recall:
     def key(self, method: Method, phase: Phase) -> str:
         """Return what a phase that has begun depends on, as far as trainings differ in it."""
         begun = [*phase.parameters, *method.predictor.state_dict().values()]
-        return f"{phase.name} {phase.steps} {tensor_digest(begun)}"
+        return f"{phase.name} {phase.steps} {phase.recurs} {tensor_digest(begun)}"
 
     @torch.no_grad()
     def restore(self, key: str, phase: Phase) -> bool:

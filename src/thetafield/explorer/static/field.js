@@ -12,6 +12,16 @@ const NOTHING = 1e-6; // a share below which the base answers alone
 const rowOf = ({ data, shape }, i) => Float64Array.from(data.subarray(i * shape[1], (i + 1) * shape[1]));
 const centred = (z) => Float64Array.from(z, (value) => 2 * value - 1);
 
+// How far each coordinate has come in each of its intervals: 0 before it, 1 past it, straight on beyond all of them.
+function piecewise(z, { data, shape }) {
+  const count = shape[1] - 1;
+  return Float64Array.from({ length: z.length * count }, (_, i) => {
+    const k = Math.floor(i / count), j = i % count, at = k * shape[1] + j;
+    const way = (z[k] - data[at]) / (data[at + 1] - data[at]);
+    return Math.min(Math.max(way, j === 0 ? -Infinity : 0), j === count - 1 ? Infinity : 1);
+  });
+}
+
 export function makeField(part, charts) {
   return { doubts: () => [], ...KINDS[part.kind](part, charts) };
 }
@@ -19,9 +29,11 @@ export function makeField(part, charts) {
 const KINDS = {
   constant: ({ theta }) => ({ theta: () => Float64Array.from(theta.data) }),
 
-  modulated: ({ theta, start, encoder, shift, mean, std }) => ({
+  modulated: ({ theta, start, encoder, shift, mean, std, edges }) => ({
     theta: (z) => {
-      const read = Float64Array.from(z, (value, k) => (value - mean.data[k]) / std.data[k]);
+      const read = edges
+        ? piecewise(z, edges)
+        : Float64Array.from(z, (value, k) => (value - mean.data[k]) / std.data[k]);
       const moved = perceptron(shift, perceptron(encoder, read));
       const result = Float64Array.from(theta.data);
       for (let k = 0; k < moved.length; k++) result[start + k] += moved[k];

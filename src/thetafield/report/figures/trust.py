@@ -20,7 +20,8 @@ class Trusted:
         title: The dataset.
         trust: Trust of each domain, in [0, 1].
         error: Its error.
-        correlation: Rank correlation of distrust with the error; None where it was not stored.
+        correlation: Rank correlation of the two, below zero where errors grow as trust falls; None where it was not
+            stored.
         measure: What the errors are.
     """
 

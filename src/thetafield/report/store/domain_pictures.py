@@ -246,6 +246,6 @@ def _trusted(contest: Contest) -> Trusted | None:
         title=contest.title,
         trust=np.concatenate([np.asarray(trial.result["trust"]["trust"], float) for trial in with_trust]),
         error=np.concatenate([np.asarray(trial.result["per_domain"], float) for trial in with_trust]),
-        correlation=float(np.mean(correlations)) if correlations else None,
+        correlation=-float(np.mean(correlations)) if correlations else None,  # stored is that of distrust
         measure=contest.measure,
     )

@@ -1,0 +1,117 @@
+"""Bases that do not learn samples or domains by heart: dropout in the head, and z read interval by interval."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from thetafield import FieldClassifier
+from thetafield.errors import OptionError
+from thetafield.fields.knots import knots_between, piecewise
+from thetafield.predictors import Predictor
+from thetafield.predictors.perceptron import perceptron
+from thetafield.testing.methods import make_method, toy_problem
+from thetafield.training import fit
+
+
+@pytest.fixture
+def predictor():
+    torch.manual_seed(0)
+    return Predictor(perceptron([3, 6, 6, 2])).double()
+
+
+def test_dropout_is_that_of_a_module_with_dropout_before_every_linear_layer_but_the_first(predictor):
+    theta, x = predictor.start, torch.randn(40, 3, dtype=torch.float64)
+    layers = list(predictor.head_module(theta))
+    module = nn.Sequential(*layers[:2], nn.Dropout(0.3), *layers[2:4], nn.Dropout(0.3), *layers[4:])
+    torch.manual_seed(1)
+    expected = module(x)
+    torch.manual_seed(1)
+    assert torch.equal(predictor.single(theta, x, 0.3), expected)
+    torch.manual_seed(1)
+    assert torch.equal(predictor.head(theta[None], x[None], 0.3)[0], expected)
+
+
+def test_several_heads_drop_each_their_own(predictor):
+    theta, x = predictor.start.expand(2, -1), torch.randn(1, 50, 3, dtype=torch.float64).expand(2, -1, -1)
+    torch.testing.assert_close(predictor.head(theta, x, 0.0)[0], predictor.single(theta[0], x[0]))
+    many = torch.stack([predictor.head(theta, x, 0.2) for _ in range(400)])
+    assert not torch.equal(many[0, 0], many[0, 1])
+    linear = Predictor(perceptron([3, 6, 2])).double()  # one hidden layer: the mean over draws is the whole
+    theta = linear.start.expand(2, -1)
+    many = torch.stack([linear(theta, x, 0.2) for _ in range(2000)])
+    assert (many.mean(0) - linear(theta, x)).abs().max() < 0.15 * many.std(0).max()
+
+
+def test_dropout_needs_layers():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.inner(x)
+
+    predictor = Predictor(Odd())
+    with pytest.raises(OptionError, match="Dropout needs a head that is a sequence of layers"):
+        predictor.single(predictor.start, torch.zeros(4, 3), 0.1)
+    alone = Predictor(nn.Linear(3, 2))  # there is nothing to drop
+    assert alone.single(alone.start, torch.zeros(4, 3), 0.1).shape == (4, 2)
+
+
+@pytest.mark.parametrize("name", ["erm", "erm-d", "hypernet"])
+def test_methods_drop_in_training_only(name):
+    method = make_method(name, toy_problem(), dropout=0.5)
+    batch = next(iter(method.phases()[0].batches(0)))
+    assert method.train().loss(batch)["risk"] != method.loss(batch)["risk"]
+    quiet = method.eval().loss(batch)["risk"]
+    assert quiet == method.loss(batch)["risk"]
+    method.dropout = 0.0
+    assert method.train().loss(batch)["risk"] == quiet
+
+
+def test_a_coordinate_is_told_interval_by_interval():
+    rng = np.random.default_rng(0)
+    seen = torch.from_numpy(rng.uniform(size=(60, 3)))
+    edges = knots_between(seen, 5)
+    assert edges.shape == (3, 6) and (edges.diff() > 0).all()
+    torch.testing.assert_close(edges[:, [0, -1]], torch.stack([seen.amin(0), seen.amax(0)], 1))
+    z = torch.from_numpy(rng.uniform(-0.5, 1.5, size=(200, 3)))
+    told = piecewise(z, edges).unflatten(1, (3, 5))
+    for k in range(3):
+        # What the parts sum to, each times the width of its interval, is the way from the first edge.
+        torch.testing.assert_close(told[:, k] @ edges[k].diff(), z[:, k] - edges[k, 0])
+        inside = (z[:, k] > edges[k, 0]) & (z[:, k] < edges[k, -1])
+        assert ((told[inside, k] >= 0) & (told[inside, k] <= 1)).all()
+        assert (told[inside, k].diff() <= 1e-12).all()  # an interval is entered when the one before it is passed
+        values = torch.from_numpy(rng.normal(size=6))  # any function that bends at the edges is linear in them
+        expected = np.interp(z[inside, k], edges[k], values)
+        np.testing.assert_allclose(values[0] + told[inside, k] @ values.diff(), expected, atol=1e-12)
+
+
+def test_a_coordinate_that_never_changes_stays_finite():
+    z = torch.cat([torch.full((4, 1), 0.3), torch.arange(4.0)[:, None]], 1)
+    edges = knots_between(z, 3)
+    assert torch.isfinite(piecewise(z, edges)).all()
+    assert torch.equal(piecewise(z, edges)[:, :3], torch.zeros(4, 3))
+
+
+def test_knots_lie_between_the_training_domains():
+    method = make_method("erm-d", toy_problem(), knots=4, hidden=())
+    torch.testing.assert_close(method.learned.edges, knots_between(method.problem.domains.z, 4))
+    before = method.learned(method.problem.domains.z).detach().clone()
+    fit(method)
+    assert not torch.equal(before, method.learned(method.problem.domains.z))
+
+
+@pytest.mark.parametrize("base", ["reading", "knots", "hypernet"])
+def test_nothing_of_what_is_carried_gives_back_the_base_exactly(base):
+    rng = np.random.default_rng(0)
+    domain = np.repeat(np.arange(12), 20)
+    x, z = rng.normal(size=(240, 2)), rng.uniform(size=(12, 2))[domain]
+    small = {"epochs": 2, "base_steps": 20, "tune_steps": 5, "samples": 8, "select": False, "shrink": 0.0}
+    options = small | {"base": base, "base_dropout": 0.3, "base_decay": 1e-3}
+    fitted = FieldClassifier("neurallio", options=options, random_state=0).fit(x, x[:, 0] > z[:, 0], z=z, domain=domain)
+    field, at = fitted.model_.field, torch.rand(9, 2)
+    assert torch.equal(field(at), field.base(at))
+    assert not torch.equal(field.base(at)[:4], field.base(at)[5:])
