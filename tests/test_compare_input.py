@@ -306,5 +306,5 @@ def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
             assert ("steps" in fixed or "rounds" in fixed or "epochs" in fixed) == (rung.share < 1)
     assert fixed_options("neurallio", rungs("neurallio", load())[-1], load())["select"] is False
     assert fixed_options("erm", rungs("erm", load(400))[0], load(400)) == {"samples": 16}
-    given = {"steps": 100, "lr": 0.01, "weight_decay": 0.0}
+    given = {"steps": 100, "lr": 0.01, "weight_decay": 0.0, "dropout": 0.0}
     assert all(rung.draws == 0 for rung in rungs("erm", load(), given))
