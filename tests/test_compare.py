@@ -125,10 +125,9 @@ def test_a_field_is_calibrated_and_can_be_explored_and_served(tmp_path):
     table = table_file(tmp_path / "t.csv", num_domains=15, rows=12)
     own = OwnTable(str(table), "größe", "place", ("height", "noise"), holdout=None)
     result = compared(own, tmp_path / "out", ("erm", "neurallio"))
-    if result["method"] == "neurallio":
-        loaded = load_field(tmp_path / "out" / "field")
-        assert loaded.model_.trust.blind is not None and loaded.model_.conformal is not None
-    assert result["trust"] == {"source": "neurallio", "calibrated": True}
+    loaded = load_field(tmp_path / "out" / "field")
+    assert loaded.model_.trust.blind is not None and loaded.model_.conformal is not None
+    assert result["trust"] == {"source": result["method"], "calibrated": True}
     saved = open_saved(tmp_path / "out")
     assert len(saved.training_domains()) == 15  # built again from the table that the result names
 

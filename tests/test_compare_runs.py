@@ -188,25 +188,26 @@ def test_another_predictor_is_another_comparison(tmp_path):
         brief(domains, tmp_path / "out", predictor_options={"hidden": (3,)})
 
 
-def test_trust_at_a_domain_is_not_learned_from_itself():
+@pytest.mark.parametrize("signs", [1, 0])
+def test_trust_at_a_domain_is_not_learned_from_itself(signs):
     """At the edge a domain is held out twice: the other fold's look at it would tell its error."""
     stream = np.random.default_rng(0)
-    z = stream.uniform(size=(40, 2))
-    held = [np.arange(25), np.arange(15, 40)]
-    errors = stream.uniform(1, 10, size=40)
+    z = stream.uniform(size=(80, 2))
+    held = [np.arange(50), np.arange(30, 80)]
+    errors = stream.uniform(1, 10, size=80)
 
     def results(errors):
         return [
             {
-                "distance": [0.1] * 25,
+                "distance": [0.1] * 50,
                 "reach": 1.0,
                 "observed": {
                     "z": z[part].tolist(),
                     "errors": errors[part].tolist(),
-                    "attained": [0.5] * 25,
-                    "blind": np.ones((25, 1)).tolist(),
-                    "sighted": np.ones((25, 1)).tolist(),
-                    "strangeness": np.ones((25, 3)).tolist(),
+                    "attained": [0.5] * 50,
+                    "blind": np.ones((50, signs)).tolist(),
+                    "sighted": np.ones((50, 1)).tolist(),
+                    "strangeness": np.ones((50, 3)).tolist(),
                 },
             }
             for part in held
@@ -215,9 +216,12 @@ def test_trust_at_a_domain_is_not_learned_from_itself():
     before, calibrated = unseen_trust(results(errors), held, 20.0)
     assert calibrated
     other = errors.copy()
-    other[20] *= 5  # held out by both
+    other[40] *= 5  # held out by both
     after, _ = unseen_trust(results(other), held, 20.0)
     assert before == after
+    easy = 1 + 9 * z[:, 0]
+    trusts, _ = unseen_trust(results(easy), held, 20.0)  # some places are harder than others, doubts or not
+    assert np.corrcoef(trusts[0], easy[held[0]])[0, 1] < -0.9
 
 
 def test_the_bootstrap_of_many_domains_is_drawn_in_parts(monkeypatch):

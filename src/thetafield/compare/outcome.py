@@ -131,8 +131,8 @@ def _relevance(board: Sequence[Standing]) -> dict[str, dict[str, float]]:
 def _trust(compared: Compared, layout: Layout, winner: Standing, naive: float) -> tuple[str, np.ndarray, bool]:
     """Return whose trust is shown, trust at each judged domain, and whether it is calibrated.
 
-    The recommended method's own where its field has doubts to learn from, else that of the first that has; without
-    any, trust falls with the distance alone.
+    The recommended method's own where it has a field, else that of the first that has; without any, or with few
+    domains, trust falls with the distance alone.
     """
     for each in (winner, *compared.board):
         parts, calibrated = unseen_trust(each.results, layout.held, naive)

@@ -11,8 +11,8 @@ from thetafield.geometry.trust import FADE, Calibration
 
 
 def joined(results: Sequence[Mapping[str, Any]]) -> Observed | None:
-    """Return what all folds observed, or None where the method's field has no doubts to learn from."""
-    if any(result["observed"] is None or not result["observed"]["blind"][0] for result in results):
+    """Return what all folds observed, or None where the method has no field to look into."""
+    if any(result["observed"] is None for result in results):
         return None
     first, *rest = [Observed(**result["observed"]) for result in results]
     for other in rest:
