@@ -127,9 +127,40 @@ def test_a_field_is_calibrated_and_can_be_explored_and_served(tmp_path):
     result = compared(own, tmp_path / "out", ("erm", "neurallio"))
     loaded = load_field(tmp_path / "out" / "field")
     assert loaded.model_.trust.blind is not None and loaded.model_.conformal is not None
-    assert result["trust"] == {"source": result["method"], "calibrated": True}
+    assert result["trust"] == {"calibrated": True}
     saved = open_saved(tmp_path / "out")
     assert len(saved.training_domains()) == 15  # built again from the table that the result names
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_trees_too_know_where_they_err(numbers, tmp_path):
+    """Labels are noise where height is large: no inputs tell them, but held-out domains tell where that is."""
+    stream = np.random.default_rng(0)
+    z = stream.uniform(size=(40, 2)).round(3)
+    domain = np.repeat(np.arange(40), 30)
+    x = stream.uniform(-1, 1, size=(1200, 2))
+    y = x[:, 0] + 1.5 * z[domain, 0] ** 2 * stream.normal(size=1200)
+    y = y if numbers else (y > 0).astype(int)
+    domains = DomainSet.from_arrays(x, y, domain=domain, z=z, descriptors=["height", "noise"])
+    result = compared(domains, tmp_path / "out", ("trees",))
+    assert result["trust"] == {"calibrated": True}
+    lines = columns(tmp_path / "out")
+    trust, errors = (np.array([float(line[name]) for line in lines]) for name in ("trust", f"{result['metric']}_trees"))
+    assert np.corrcoef(trust, errors)[0, 1] < -0.6
+    loaded = load_field(tmp_path / "out" / "field")
+    low, high, far = loaded.trust([[0.1, 0.5], [0.9, 0.5], [30.0, 0.5]])
+    assert low > high + 0.2 and far < 1e-3
+    at = np.full((30, 2), [0.1, 0.5])
+    noisy, quiet = loaded.trust(at, np.zeros((30, 2))), loaded.trust(at, np.full((30, 2), 0.9))
+    assert numbers or quiet[0] > noisy[0]  # whose answers are sure
+    if numbers:
+        ends = loaded.predict_interval(x, z=z[domain])
+        assert np.mean((ends[:, 0] <= y) & (y <= ends[:, 1])) > 0.85
+        width = ends[:, 1] - ends[:, 0]
+        assert width[z[domain, 0] > 0.8].mean() > 2 * width[z[domain, 0] < 0.2].mean()
+    else:
+        held = loaded.predict_set(x, z=z[domain])[np.arange(1200), y]
+        assert held.mean() > 0.85
 
 
 def test_the_page_stands_alone_and_says_the_verdict_first(turning):

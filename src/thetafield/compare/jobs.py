@@ -15,13 +15,13 @@ from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.evaluation.calibrating import Observed, calibrate, observe
 from thetafield.evaluation.scores import evaluate
-from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.model import Model
 from thetafield.fields.storage import read_model, save_model
 from thetafield.geometry.neighbours import nearest
 from thetafield.methods.base import METHODS
 from thetafield.training.train import pick_device, train_field
 
-FORMAT = 1  # of results: where they come to hold something else, every job has another key
+FORMAT = 2  # of results: where they come to hold something else, every job has another key
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class FoldTrial(FoldJob):
         model, data = read_model(out / "field").to(pick_device(device)), self.fold.build(self.seed)
         if self.fold.number is not None:
             return result | _looked_at(model, data)
-        if self.observed is not None and isinstance(model, FieldModel):
+        if self.observed is not None:
             calibrate(model, self.observed, data.train)
             save_model(model, out / "field")
         return result
@@ -172,13 +172,12 @@ def _held_out(data: Dataset) -> DomainSet:
 def _looked_at(model: Model, data: Dataset) -> dict[str, Any]:
     """Return each held-out domain's error, distance to the nearest kept one, and what trust can be learned from."""
     held = _held_out(data)
-    observed = observe(model, data.train, held) if isinstance(model, FieldModel) else None
-    errors = evaluate(model, held).per_domain.tolist() if observed is None else observed.errors
+    observed = observe(model, data.train, held)
     anchors, z = model.trust.anchors, model.scaler(held.z.cpu())
     distance = nearest(z, anchors.to(z))[0][:, 0].tolist() if z.shape[1] else [0.0] * len(held)
     return {
-        "errors": errors,
+        "errors": observed.errors,
         "distance": distance,
         "reach": model.trust.reach,
-        "observed": None if observed is None else asdict(observed),
+        "observed": asdict(observed),
     }

@@ -67,7 +67,8 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     winner, _ = recommended(compared.board)
     relevance = _relevance(compared.board)
     metric, naive = winner.scores.metric, naive_error(compared.domains)
-    source, trust, calibrated = _trust(compared, layout, winner, naive)
+    parts, calibrated = unseen_trust(winner.results, layout.held, naive)
+    trust = layout.gathered(parts)
     middle = {name: values["mean"] for name, values in relevance.items()}
     told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, middle)
     verdict = judge(compared.board, middle, told, naive)
@@ -95,7 +96,7 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
         "absent": dict(compared.absent),
         "pairs": {each.method: vars(winner.against(each)) for each in compared.board if each is not winner},
         "relevance": relevance,
-        "trust": {"source": source, "calibrated": calibrated},
+        "trust": {"calibrated": calibrated},
         "naive": naive,
         "folds": {"kind": compared.kind, "count": len(compared.parts)},
         "data": {
@@ -126,20 +127,6 @@ def _relevance(board: Sequence[Standing]) -> dict[str, dict[str, float]]:
     folds = [result["relevance"] for result in own[0].results]
     parts = {name: [fold[name] for fold in folds] for name in folds[0]}
     return {name: {"mean": float(np.mean(each)), "low": min(each), "high": max(each)} for name, each in parts.items()}
-
-
-def _trust(compared: Compared, layout: Layout, winner: Standing, naive: float) -> tuple[str, np.ndarray, bool]:
-    """Return whose trust is shown, trust at each judged domain, and whether it is calibrated.
-
-    The recommended method's own where it has a field, else that of the first that has; without any, or with few
-    domains, trust falls with the distance alone.
-    """
-    for each in (winner, *compared.board):
-        parts, calibrated = unseen_trust(each.results, layout.held, naive)
-        if calibrated:
-            return each.method, layout.gathered(parts), True
-    parts, _ = unseen_trust(winner.results, layout.held, naive)
-    return "distance", layout.gathered(parts), False
 
 
 def _folds(layout: Layout) -> np.ndarray:

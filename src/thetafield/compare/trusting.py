@@ -10,10 +10,8 @@ from thetafield.evaluation.calibrating import FEWEST, Observed
 from thetafield.geometry.trust import FADE, Calibration
 
 
-def joined(results: Sequence[Mapping[str, Any]]) -> Observed | None:
-    """Return what all folds observed, or None where the method has no field to look into."""
-    if any(result["observed"] is None for result in results):
-        return None
+def joined(results: Sequence[Mapping[str, Any]]) -> Observed:
+    """Return what all folds observed."""
     first, *rest = [Observed(**result["observed"]) for result in results]
     for other in rest:
         first = first.joined(other)
@@ -30,15 +28,13 @@ def unseen_trust(
         held: Positions of the domains that each fold holds out; at the edge some are held out twice.
         naive: Error of the best answer that knows neither inputs nor descriptors.
     """
-    able = joined(results) is not None
     trusts, calibrated = [], True
     for number, result in enumerate(results):
         distance, reach = np.array(result["distance"]), result["reach"]
-        others = joined([other for place, other in enumerate(results) if place != number]) if able else None
-        if others is not None:
-            places = np.concatenate([each for place, each in enumerate(held) if place != number])
-            others = others.where(~np.isin(places, held[number]))
-        if others is None or len(others.errors) < FEWEST:
+        others = joined([other for place, other in enumerate(results) if place != number])
+        places = np.concatenate([each for place, each in enumerate(held) if place != number])
+        others = others.where(~np.isin(places, held[number]))
+        if len(others.errors) < FEWEST:
             trusts.append(np.exp(-0.5 * (distance / reach) ** 2).tolist())
             calibrated = False
             continue

@@ -18,7 +18,7 @@ from thetafield.data.table import as_arrow, is_table
 from thetafield.errors import DataError, NeedError
 from thetafield.evaluation.choosing import train_chosen
 from thetafield.fields.doubt import trust_at
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 from thetafield.fields.storage import save_model
 from thetafield.methods.base import METHODS, Loss
 from thetafield.options import checked
@@ -143,14 +143,14 @@ class FieldEstimator(BaseEstimator):
         rows, z = self._rows(X, z)
         return self.model_.row_outputs(rows, z).cpu().numpy()
 
-    def _covering(self, coverage: float) -> tuple[FieldModel, float]:
+    def _covering(self, coverage: float) -> tuple[Model, float]:
         """Return the model, and how strange the truth may look to it."""
         check_is_fitted(self)
         model = self.model_
-        if not isinstance(model, FieldModel) or model.conformal is None:
+        if model.conformal is None:
             raise NeedError(
                 "Sets and intervals need held-out training domains: fit method 'neurallio' with its choice on "
-                "(select=True, the default) on 12 domains or more."
+                "(select=True, the default) on 12 domains or more, or load the field of a comparison."
             )
         return model, model.conformal.threshold(coverage)
 

@@ -11,7 +11,7 @@ from thetafield.evaluation.scores import answers, domain_errors, evaluate
 from thetafield.evenly import evenly
 from thetafield.fields.conformal import Conformal
 from thetafield.fields.doubt import blind_signs, sighted_signs
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 from thetafield.geometry.trust import Calibration
 
 QUANTILES = 101  # of each domain's strangeness
@@ -50,7 +50,7 @@ class Observed:
         return Observed(**{name: [values[place] for place in places] for name, values in asdict(self).items()})
 
 
-def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
+def observe(model: Model, kept: DomainSet, held: DomainSet) -> Observed:
     """Look at a model on domains it has not seen, and on some that it has."""
     seen = kept.select(evenly(len(kept), len(held)))
     sighted, strangeness, errors = [], [], []
@@ -71,7 +71,7 @@ def observe(model: FieldModel, kept: DomainSet, held: DomainSet) -> Observed:
     )
 
 
-def calibrate(model: FieldModel, observed: Observed, domains: DomainSet) -> None:
+def calibrate(model: Model, observed: Observed, domains: DomainSet) -> None:
     """Let a model, trained on all domains, know what was observed of models trained on a part of them."""
     errors, attained = np.array(observed.errors), float(np.mean(observed.attained))
     if len(errors) < FEWEST:
@@ -101,7 +101,7 @@ def naive_error(domains: DomainSet) -> float:
     return float(np.mean(totals / domains.sizes.cpu().numpy()))
 
 
-def _strangeness(model: FieldModel, outputs: Tensor, y: Tensor) -> Tensor:
+def _strangeness(model: Model, outputs: Tensor, y: Tensor) -> Tensor:
     """Return how strange the truth looks to a model, shape (b, n, targets) or (b, n, 1)."""
     if model.classes is None:
         return (outputs - y).abs().double()

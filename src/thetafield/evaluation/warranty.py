@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from thetafield.data.domains import DomainSet
 from thetafield.evaluation.scores import Scores, answers
 from thetafield.fields.doubt import blind_signs, sighted_signs
-from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.model import Model
 
 COVERAGE = 0.9
 
@@ -47,7 +47,7 @@ def warranty(model: Model, domains: DomainSet, scores: Scores) -> Warranty:
     """Compare what a model promises on raw domains with its scores there."""
     z = domains.z.cpu()
     scaled = model.scaler(z)
-    if not isinstance(model, FieldModel) or model.trust.blind is None:
+    if model.trust.blind is None:
         trust = model.trust(scaled).double().numpy()
         return Warranty(False, trust.round(5).tolist(), _correlation(1 - trust, scores))
     signs = blind_signs(model, z)

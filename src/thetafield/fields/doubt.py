@@ -12,19 +12,22 @@ CELLS = 2**24  # numbers held at once
 
 
 @torch.no_grad()
-def blind_signs(model: FieldModel, z: Tensor) -> Tensor:
-    """Return the field's doubts at raw descriptors of shape (b, d), on the CPU."""
+def blind_signs(model: Model, z: Tensor) -> Tensor:
+    """Return a field's doubts at raw descriptors of shape (b, d), on the CPU; a model without a field has none."""
+    if not isinstance(model, FieldModel):
+        return torch.zeros(len(z), 0, dtype=torch.double)
     scaled = model.scaler(z.to(model.device, torch.float32))
     part = max(1, CELLS // model.field.theta_dim)
     return torch.cat([model.field.doubts(some) for some in scaled.split(part)]).cpu().double()
 
 
 @torch.no_grad()
-def sighted_signs(model: FieldModel, x: Tensor, weight: Tensor, z: Tensor) -> Tensor:
+def sighted_signs(model: Model, x: Tensor, weight: Tensor, z: Tensor) -> Tensor:
     """Return what inputs of domains show: whether charts agree on their answers, and how sure these are; on the CPU.
 
     For classes, the share of answers in which a chart differs from all of them together, and the probability that is
-    left to other classes. For numbers, the spread of the charts' answers on the target's scale.
+    left to other classes. For numbers, the spread of the charts' answers on the target's scale. A model without a field
+    has no charts.
 
     Args:
         model: The model.
@@ -32,6 +35,8 @@ def sighted_signs(model: FieldModel, x: Tensor, weight: Tensor, z: Tensor) -> Te
         weight: Weight of each sample, which sum to one in each domain, shape (b, n).
         z: Raw descriptors, shape (b, d).
     """
+    if not isinstance(model, FieldModel):
+        return _unsure(model.domain_outputs(x.to(model.device), z), weight)[:, model.classes is None :].cpu().double()
     features_of, found = model.predictor.features, []
     rows = max(1, CELLS // (8 * max(model.field.theta_dim, prod(x.shape[1:]))))
     for some, seen, share in zip(z.split(rows), x.split(rows), weight.split(rows), strict=True):
@@ -49,12 +54,16 @@ def sighted_signs(model: FieldModel, x: Tensor, weight: Tensor, z: Tensor) -> Te
             found.append((spread * share).sum(1, keepdim=True))
             continue
         differ = (said.argmax(-1) != answer.argmax(-1)[:, None]).to(answer).mean(1)
-        unsure = 1 - torch.softmax(answer, -1).amax(-1)
-        found.append(torch.stack([(differ * share).sum(1), (unsure * share).sum(1)], 1))
+        found.append(torch.cat([(differ * share).sum(1, keepdim=True), _unsure(answer, share)], 1))
     return torch.cat(found).cpu().double()
 
 
-def expected_error(model: FieldModel, z: Tensor) -> Tensor:
+def _unsure(answer: Tensor, weight: Tensor) -> Tensor:
+    """Return the probability that is left to other classes, shape (b, 1)."""
+    return ((1 - torch.softmax(answer, -1).amax(-1)) * weight.to(answer)).sum(1, keepdim=True)
+
+
+def expected_error(model: Model, z: Tensor) -> Tensor:
     """Return the error to expect at raw descriptors of shape (b, d), on the CPU; equal ones are asked once."""
     assert model.trust.blind is not None
     distinct = Distinct.of(z.cpu())
@@ -65,7 +74,7 @@ def expected_error(model: FieldModel, z: Tensor) -> Tensor:
 def trust_at(model: Model, z: Tensor, x: Tensor | None = None) -> Tensor:
     """Return trust at raw descriptors of shape (b, d), on the CPU; inputs of shape (b, …) sharpen a calibrated one."""
     scaled = model.scaler(z.cpu())
-    if not isinstance(model, FieldModel) or model.trust.blind is None:
+    if model.trust.blind is None:
         return model.trust(scaled)
     if x is None:
         return model.trust(scaled, blind=blind_signs(model, z))

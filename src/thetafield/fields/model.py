@@ -35,6 +35,7 @@ class Model(ABC):
         inputs: Standardisation of inputs, if any.
         outputs: Standardisation of regression targets, if any.
         encoder: How a table's raw columns become inputs and descriptors, where it was fitted on one.
+        conformal: How strange the truth may look on unseen domains, where held-out ones have told.
     """
 
     recipe: Recipe
@@ -44,6 +45,7 @@ class Model(ABC):
     inputs: Affine | None = None
     outputs: Affine | None = None
     encoder: TableEncoder | None = None
+    conformal: Conformal | None = None
 
     @property
     @abstractmethod
@@ -87,12 +89,10 @@ class FieldModel(Model):
     Args:
         predictor: The template with its trained backbone.
         field: θ(z) on scaled descriptors.
-        conformal: How strange the truth may look on unseen domains, where held-out ones have told.
     """
 
     predictor: Predictor
     field: ParameterField
-    conformal: Conformal | None = None
 
     @property
     def device(self) -> torch.device:

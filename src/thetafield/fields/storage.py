@@ -136,6 +136,7 @@ def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
         "inputs": affines["inputs"],
         "outputs": affines["outputs"],
         "encoder": None if description.get("encoder") is None else TableEncoder.from_json(description["encoder"]),
+        "conformal": Conformal(**part("conformal")) if part("conformal") else None,
     }
     if kind == Forest.kind:
         return DirectModel(answers=Forest(part("answers"), **config), **parts)
@@ -145,8 +146,7 @@ def _build(description: dict[str, Any], tensors: dict[str, Tensor]) -> Model:
     field = FIELDS[kind](**config)
     predictor.load_state_dict(part("predictor"))
     field.load_state_dict(part("field"))
-    conformal = Conformal(**part("conformal")) if part("conformal") else None
-    return FieldModel(predictor=predictor.eval(), field=field.eval(), conformal=conformal, **parts)
+    return FieldModel(predictor=predictor.eval(), field=field.eval(), **parts)
 
 
 def _named(model: Model) -> dict[str, Any]:
@@ -160,11 +160,7 @@ def _named(model: Model) -> dict[str, Any]:
 def _learned(model: Model) -> dict[str, dict[str, Tensor]]:
     """Return what was learned."""
     if isinstance(model, FieldModel):
-        return {
-            "predictor": model.predictor.state_dict(),
-            "field": model.field.state_dict(),
-            "conformal": {} if model.conformal is None else {"levels": model.conformal.levels},
-        }
+        return {"predictor": model.predictor.state_dict(), "field": model.field.state_dict()}
     assert isinstance(model, DirectModel) and isinstance(model.answers, Forest)
     return {"answers": model.answers.arrays}
 
@@ -173,6 +169,7 @@ def _tensors(model: Model) -> dict[str, Tensor]:
     groups: dict[str, dict[str, Tensor]] = _learned(model) | {
         "scaler": {"low": model.scaler.low, "high": model.scaler.high},
         "trust": {"anchors": model.trust.anchors},
+        "conformal": {} if model.conformal is None else {"levels": model.conformal.levels},
         "inputs": {} if model.inputs is None else model.inputs.state_dict(),
         "outputs": {} if model.outputs is None else model.outputs.state_dict(),
     }
