@@ -22,6 +22,7 @@ CASES = {
     "hypernet": ("hypernet", {"steps": 5}, False),
     "interpolate": ("interpolate", {"steps": 5, "tune_steps": 5}, False),
     "blended": ("neurallio", {**QUICK, "blend": 4, "bandwidth": 0.5, "base": "reading", "shrink": 0.7}, False),
+    "on knots": ("neurallio", {**QUICK, "base": "knots", "shrink": 0.7}, False),
     "one chart": ("neurallio", {**QUICK, "reach": 1.0}, False),
     "commuting": ("neurallio", {**QUICK, "generators": "commuting", "latent_dim": 8, "num_generators": 3}, False),
     "paper": ("neurallio-paper", PAPER, False),

@@ -188,40 +188,58 @@ def test_another_predictor_is_another_comparison(tmp_path):
         brief(domains, tmp_path / "out", predictor_options={"hidden": (3,)})
 
 
+def looked_at(held, z, errors, signs=0):
+    """Results of folds, as far as trust is learned from them."""
+    return [
+        {
+            "distance": [0.1] * len(part),
+            "reach": 1.0,
+            "observed": {
+                "z": z[part].tolist(),
+                "errors": errors[part].tolist(),
+                "attained": [0.5] * len(part),
+                "blind": np.ones((len(part), signs)).tolist(),
+                "sighted": np.ones((len(part), 1)).tolist(),
+                "strangeness": np.ones((len(part), 3)).tolist(),
+            },
+        }
+        for part in held
+    ]
+
+
 @pytest.mark.parametrize("signs", [1, 0])
 def test_trust_at_a_domain_is_not_learned_from_itself(signs):
     """At the edge a domain is held out twice: the other fold's look at it would tell its error."""
     stream = np.random.default_rng(0)
     z = stream.uniform(size=(80, 2))
     held = [np.arange(50), np.arange(30, 80)]
-    errors = stream.uniform(1, 10, size=80)
-
-    def results(errors):
-        return [
-            {
-                "distance": [0.1] * 50,
-                "reach": 1.0,
-                "observed": {
-                    "z": z[part].tolist(),
-                    "errors": errors[part].tolist(),
-                    "attained": [0.5] * 50,
-                    "blind": np.ones((50, signs)).tolist(),
-                    "sighted": np.ones((50, 1)).tolist(),
-                    "strangeness": np.ones((50, 3)).tolist(),
-                },
-            }
-            for part in held
-        ]
-
-    before, calibrated = unseen_trust(results(errors), held, 20.0)
+    errors = 1 + 9 * z[:, 0]
+    before, calibrated = unseen_trust(looked_at(held, z, errors, signs), held, 20.0)
     assert calibrated
+    assert np.corrcoef(before[0], errors[held[0]])[0, 1] < -0.9  # some places are harder than others, doubts or not
     other = errors.copy()
     other[40] *= 5  # held out by both
-    after, _ = unseen_trust(results(other), held, 20.0)
-    assert before == after
-    easy = 1 + 9 * z[:, 0]
-    trusts, _ = unseen_trust(results(easy), held, 20.0)  # some places are harder than others, doubts or not
-    assert np.corrcoef(trusts[0], easy[held[0]])[0, 1] < -0.9
+    after, _ = unseen_trust(looked_at(held, z, other, signs), held, 20.0)
+    lost = [(20 - np.array(each) / np.exp(-0.5 * (0.1 / 3) ** 2) * 19.5) for each in (before[0], after[0])]
+    ratio = lost[1] / lost[0]  # of expected errors: only how large they are on the whole has changed
+    assert ratio.std() < 1e-9 and ratio.mean() > 1.01
+
+
+def test_where_errors_have_nothing_to_do_with_place_all_folds_are_trusted_alike():
+    """The mean of the others is lower for a fold that errs more: that must not be taken for trust."""
+    z, held = np.random.default_rng(1).uniform(size=(40, 2)), np.array_split(np.arange(40), 5)
+    errors = np.random.default_rng(0).permutation(np.linspace(1, 10, 40))
+    trusts, calibrated = unseen_trust(looked_at(held, z, errors), held, 20.0)
+    assert calibrated and np.ptp(np.concatenate(trusts)) < 1e-9
+
+
+def test_without_descriptors_or_with_few_domains_trust_is_not_calibrated():
+    held = np.array_split(np.arange(40), 5)
+    trusts, calibrated = unseen_trust(looked_at(held, np.empty((40, 0)), np.arange(40.0)), held, 50.0)
+    assert not calibrated and np.concatenate(trusts).tolist() == [1.0] * 40
+    held = np.array_split(np.arange(12), 5)  # three of them leave nine to learn from
+    trusts, calibrated = unseen_trust(looked_at(held, np.ones((12, 1)), np.arange(12.0)), held, 50.0)
+    assert not calibrated and np.ptp(np.concatenate(trusts)) == 0
 
 
 def test_the_bootstrap_of_many_domains_is_drawn_in_parts(monkeypatch):

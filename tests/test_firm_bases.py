@@ -53,8 +53,11 @@ def test_dropout_needs_layers():
             return self.inner(x)
 
     predictor = Predictor(Odd())
-    with pytest.raises(OptionError, match="Dropout needs a head that is a sequence of layers"):
+    with pytest.raises(OptionError, match="Dropout needs a head whose layers stand one after the other"):
         predictor.single(predictor.start, torch.zeros(4, 3), 0.1)
+    nested = Predictor(nn.Sequential(perceptron([3, 4, 4]), nn.ReLU(), nn.Linear(4, 2)))
+    with pytest.raises(OptionError, match="Dropout needs a head whose layers stand one after the other"):
+        nested.single(nested.start, torch.zeros(4, 3), 0.1)
     alone = Predictor(nn.Linear(3, 2))  # there is nothing to drop
     assert alone.single(alone.start, torch.zeros(4, 3), 0.1).shape == (4, 2)
 
@@ -79,9 +82,9 @@ def test_a_coordinate_is_told_interval_by_interval():
     z = torch.from_numpy(rng.uniform(-0.5, 1.5, size=(200, 3)))
     told = piecewise(z, edges).unflatten(1, (3, 5))
     for k in range(3):
-        # What the parts sum to, each times the width of its interval, is the way from the first edge.
-        torch.testing.assert_close(told[:, k] @ edges[k].diff(), z[:, k] - edges[k, 0])
         inside = (z[:, k] > edges[k, 0]) & (z[:, k] < edges[k, -1])
+        # What the parts sum to, each times the width of its interval, is the way from the first edge.
+        torch.testing.assert_close(told[inside, k] @ edges[k].diff(), z[inside, k] - edges[k, 0])
         assert ((told[inside, k] >= 0) & (told[inside, k] <= 1)).all()
         assert (told[inside, k].diff() <= 1e-12).all()  # an interval is entered when the one before it is passed
         values = torch.from_numpy(rng.normal(size=6))  # any function that bends at the edges is linear in them
@@ -89,11 +92,23 @@ def test_a_coordinate_is_told_interval_by_interval():
         np.testing.assert_allclose(values[0] + told[inside, k] @ values.diff(), expected, atol=1e-12)
 
 
-def test_a_coordinate_that_never_changes_stays_finite():
-    z = torch.cat([torch.full((4, 1), 0.3), torch.arange(4.0)[:, None]], 1)
-    edges = knots_between(z, 3)
-    assert torch.isfinite(piecewise(z, edges)).all()
-    assert torch.equal(piecewise(z, edges)[:, :3], torch.zeros(4, 3))
+@pytest.mark.parametrize("count", [1, 4])
+def test_beyond_the_training_domains_it_goes_on_by_the_whole_range(count):
+    """Most domains crowd at one end: the steps there are narrow, and what lies beyond is not a thousand steps away."""
+    seen = torch.cat([torch.linspace(0, 0.999, 10), torch.linspace(0.999, 1, 90)])[:, None]
+    edges = knots_between(seen, count)
+    assert edges.diff().min() >= 0.9 / (8 * count)
+    told = piecewise(torch.tensor([[-0.5], [0.0], [1.0], [1.5], [2.0]]), edges)
+    torch.testing.assert_close(told[2:, -1], torch.tensor([1.0, 1.5, 2.0]))
+    torch.testing.assert_close(told[:2, 0], torch.tensor([-0.5, 0.0]))
+
+
+def test_coordinates_that_hardly_change_or_never_do_stay_finite():
+    near = torch.tensor([0.0, *(1e6 + 0.1 * k for k in range(5))])  # some of which single precision cannot tell apart
+    z = torch.stack([torch.full((6,), 0.3), torch.arange(6.0), near], 1)
+    edges = knots_between(z, 16)
+    assert (edges.diff() > 0).all() and torch.isfinite(piecewise(z, edges)).all()
+    assert torch.equal(piecewise(z, edges)[:, :16], torch.zeros(6, 16))
 
 
 def test_knots_lie_between_the_training_domains():

@@ -163,7 +163,7 @@ def test_signs_are_those_of_a_loop(fitted):
 def test_signs_of_inputs_are_those_of_a_loop(fitted):
     model, x, z = fitted.model_, torch.randn(3, 11, 2), torch.rand(3, 2)
     weight = torch.full((3, 11), 1 / 11)
-    signs = sighted_signs(model, x, weight, z)
+    signs = sighted_signs(model, x, weight, z, model.domain_outputs(x, z))
     for i in range(3):
         thetas = model.field.opinions(model.scaler(z[i : i + 1]))[0]
         seen = model.inputs(x[i])

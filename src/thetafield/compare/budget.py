@@ -21,7 +21,7 @@ Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
 START = 0.3  # least share of what comes before the epochs
-RELATED = ("base_dropout", "base", "freeze")  # of what a method lets the data choose, the part that is tried first
+RELATED = ("base_dropout", "base", "freeze")  # of what a method lets the data choose, the part that pays most
 
 
 @dataclass(frozen=True)

@@ -28,19 +28,25 @@ def unseen_trust(
         held: Positions of the domains that each fold holds out; at the edge some are held out twice.
         naive: Error of the best answer that knows neither inputs nor descriptors.
     """
-    trusts, calibrated = [], True
-    for number, result in enumerate(results):
-        distance, reach = np.array(result["distance"]), result["reach"]
-        others = joined([other for place, other in enumerate(results) if place != number])
-        places = np.concatenate([each for place, each in enumerate(held) if place != number])
-        others = others.where(~np.isin(places, held[number]))
-        if len(others.errors) < FEWEST:
-            trusts.append(np.exp(-0.5 * (distance / reach) ** 2).tolist())
-            calibrated = False
-            continue
-        calibration = Calibration.fit(np.array(others.blind), np.array(others.errors), np.array(others.z))
+    whole = joined(results)
+    if not whole.z[0]:
+        return [[1.0] * len(result["distance"]) for result in results], False
+    others = []
+    for number in range(len(results)):
+        left = [place for place in range(len(results)) if place != number]
+        places = np.concatenate([held[place] for place in left])
+        others.append(joined([results[place] for place in left]).where(~np.isin(places, held[number])))
+    if min(len(each.errors) for each in others) < FEWEST:
+        return [np.exp(-0.5 * (np.array(r["distance"]) / r["reach"]) ** 2).tolist() for r in results], False
+    # Where trust is low is learned from the others, how low it is from all: a fold with large errors lowers the mean
+    # of the others, and would be trusted for that.
+    level, attained = float(np.mean(whole.errors)), float(np.mean(whole.attained))
+    trusts = []
+    for result, seen in zip(results, others, strict=True):
+        calibration = Calibration.fit(np.array(seen.blind), np.array(seen.errors), np.array(seen.z))
         blind, z = (torch.tensor(result["observed"][name], dtype=torch.double) for name in ("blind", "z"))
-        expected = calibration(blind, z).numpy()
-        kept = (naive - expected) / max(naive - float(np.mean(others.attained)), 1e-9)
-        trusts.append((kept.clip(0, 1) * np.exp(-0.5 * (distance / (FADE * reach)) ** 2)).tolist())
-    return trusts, calibrated
+        expected = calibration(blind, z).numpy() * level / max(float(np.mean(seen.errors)), 1e-9)
+        kept = (naive - expected) / max(naive - attained, 1e-9)
+        far = np.exp(-0.5 * (np.array(result["distance"]) / (FADE * result["reach"])) ** 2)
+        trusts.append((kept.clip(0, 1) * far).tolist())
+    return trusts, True

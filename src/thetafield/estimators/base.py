@@ -170,10 +170,11 @@ class FieldEstimator(BaseEstimator):
         return self.model_.theta(flat.reshape(grid.shape))
 
     def trust(self, z: Any, X: Any = None) -> np.ndarray:
-        """Return trust in [0, 1] for each descriptor: low where θ(z) should not be believed.
+        """Return trust in [0, 1] for each descriptor: low where answers should not be believed.
 
-        Where held-out training domains were looked at (`choice_`), 1 means as good as on training domains, and 0 no
-        better than a guess; otherwise it falls with the distance to the training domains.
+        Where held-out training domains were looked at (by the choice of `neurallio`, or by a comparison), 1 means as
+        good as on the easiest training domains, and 0 no better than a guess; otherwise it falls with the distance to
+        the training domains.
 
         Args:
             z: Descriptors.

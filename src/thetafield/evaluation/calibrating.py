@@ -1,6 +1,6 @@
 """What held-out training domains teach about errors on unseen ones: trust, and sets that cover."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -41,13 +41,13 @@ class Observed:
 
     def joined(self, other: "Observed") -> "Observed":
         """Return both, one after the other."""
-        mine, theirs = asdict(self), asdict(other)
+        mine, theirs = vars(self), vars(other)
         return Observed(**{name: mine[name] + theirs[name] for name in mine})
 
     def where(self, kept: np.ndarray) -> "Observed":
         """Return the domains for which `kept` holds."""
         places = np.flatnonzero(kept)
-        return Observed(**{name: [values[place] for place in places] for name, values in asdict(self).items()})
+        return Observed(**{name: [values[place] for place in places] for name, values in vars(self).items()})
 
 
 def observe(model: Model, kept: DomainSet, held: DomainSet) -> Observed:
@@ -57,7 +57,7 @@ def observe(model: Model, kept: DomainSet, held: DomainSet) -> Observed:
     levels = torch.linspace(0, 1, QUANTILES, dtype=torch.double)
     for batch, outputs in answers(model, held):
         errors.append(domain_errors(outputs, batch, held).cpu())
-        sighted.append(sighted_signs(model, batch.x, batch.weight, held.z[batch.index.cpu()]))
+        sighted.append(sighted_signs(model, batch.x, batch.weight, held.z[batch.index.cpu()], outputs))
         strange = _strangeness(model, outputs, batch.y)
         strange = strange.where(batch.weight[..., None] > 0, torch.nan).flatten(1)  # padding says nothing
         strangeness.append(strange.nanquantile(levels.to(strange), dim=1).T.cpu())

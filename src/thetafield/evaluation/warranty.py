@@ -56,7 +56,8 @@ def warranty(model: Model, domains: DomainSet, scores: Scores) -> Warranty:
     seen, held, sizes = [], [], []
     for batch, outputs in answers(model, domains):
         part = batch.index.cpu()
-        seen.append(model.trust(scaled[part], sighted=sighted_signs(model, batch.x, batch.weight, z[part])))
+        looks = sighted_signs(model, batch.x, batch.weight, z[part], outputs)
+        seen.append(model.trust(scaled[part], sighted=looks))
         if model.conformal is None:
             continue
         threshold = model.conformal.threshold(COVERAGE)

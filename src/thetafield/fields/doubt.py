@@ -22,7 +22,7 @@ def blind_signs(model: Model, z: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def sighted_signs(model: Model, x: Tensor, weight: Tensor, z: Tensor) -> Tensor:
+def sighted_signs(model: Model, x: Tensor, weight: Tensor, z: Tensor, outputs: Tensor) -> Tensor:
     """Return what inputs of domains show: whether charts agree on their answers, and how sure these are; on the CPU.
 
     For classes, the share of answers in which a chart differs from all of them together, and the probability that is
@@ -34,9 +34,14 @@ def sighted_signs(model: Model, x: Tensor, weight: Tensor, z: Tensor) -> Tensor:
         x: Raw inputs of b domains, shape (b, n, …).
         weight: Weight of each sample, which sum to one in each domain, shape (b, n).
         z: Raw descriptors, shape (b, d).
+        outputs: What the model answers, shape (b, n, o).
     """
-    if not isinstance(model, FieldModel):
-        return _unsure(model.domain_outputs(x.to(model.device), z), weight)[:, model.classes is None :].cpu().double()
+    if isinstance(model, FieldModel):
+        return _chart_signs(model, x, weight, z)
+    return _unsure(outputs, weight)[:, model.classes is None :].cpu().double()
+
+
+def _chart_signs(model: FieldModel, x: Tensor, weight: Tensor, z: Tensor) -> Tensor:
     features_of, found = model.predictor.features, []
     rows = max(1, CELLS // (8 * max(model.field.theta_dim, prod(x.shape[1:]))))
     for some, seen, share in zip(z.split(rows), x.split(rows), weight.split(rows), strict=True):
@@ -71,6 +76,7 @@ def expected_error(model: Model, z: Tensor) -> Tensor:
     return model.trust.blind(blind_signs(model, points), model.scaler(points).double())[distinct.group]
 
 
+@torch.no_grad()
 def trust_at(model: Model, z: Tensor, x: Tensor | None = None) -> Tensor:
     """Return trust at raw descriptors of shape (b, d), on the CPU; inputs of shape (b, …) sharpen a calibrated one."""
     scaled = model.scaler(z.cpu())
@@ -79,9 +85,15 @@ def trust_at(model: Model, z: Tensor, x: Tensor | None = None) -> Tensor:
     if x is None:
         return model.trust(scaled, blind=blind_signs(model, z))
     distinct = Distinct.of(z.cpu())
+    if not isinstance(model, FieldModel):  # trees answer all rows at once
+        outputs, one = model.row_outputs(x, z)[:, None], torch.ones(len(z), 1)
+        rows = sighted_signs(model, x[:, None], one, z, outputs)
+        signs = torch.zeros(len(distinct.points), rows.shape[1], dtype=rows.dtype)
+        signs.index_add_(0, distinct.group, rows / distinct.sizes[distinct.group, None])
+        return model.trust(scaled, sighted=signs[distinct.group])
     signs = []
     for start, size, point in zip(distinct.starts.tolist(), distinct.sizes.tolist(), distinct.points, strict=True):
         rows = x[distinct.members[start : start + size]][None].to(torch.float32)
         weight = torch.full((1, size), 1 / size)
-        signs.append(sighted_signs(model, rows, weight, point[None]))
+        signs.append(_chart_signs(model, rows, weight, point[None]))
     return model.trust(scaled, sighted=torch.cat(signs)[distinct.group])

@@ -225,11 +225,13 @@ def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor, dr
     """
     if not isinstance(module, nn.Sequential):
         if dropout and not isinstance(module, nn.Linear):
-            raise OptionError("Dropout needs a head that is a sequence of layers: set dropout to 0.")
+            raise OptionError("Dropout needs a head whose layers stand one after the other: set dropout to 0.")
         return functional_call(module, dict(parameters), (inputs,))
     fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
     first = True
     for name, layer in module.named_children():
+        if dropout and not isinstance(layer, nn.Linear) and next(layer.parameters(), None) is not None:
+            raise OptionError("Dropout needs a head whose layers stand one after the other: set dropout to 0.")
         if isinstance(layer, nn.Linear):
             if dropout and not first:
                 inputs = nn.functional.dropout(inputs, dropout)

@@ -135,7 +135,7 @@ class Reader:
         for name in names:
             if name in ("set", "interval") and self.model.conformal is None:
                 raise NeedError(
-                    f"This field has no {name!r}: it needs a fit of 'neurallio' with its choice on 12 domains or more."
+                    f"This field has no {name!r}: it needs a fit of 'neurallio' with its choice, or a comparison."
                 )
             if name not in self.outputs:
                 raise OptionError(f"There is no output {shown(name[:50])}; {closest(name[:50], self.outputs)}")

@@ -12,13 +12,15 @@ const NOTHING = 1e-6; // a share below which the base answers alone
 const rowOf = ({ data, shape }, i) => Float64Array.from(data.subarray(i * shape[1], (i + 1) * shape[1]));
 const centred = (z) => Float64Array.from(z, (value) => 2 * value - 1);
 
-// How far each coordinate has come in each of its intervals: 0 before it, 1 past it, straight on beyond all of them.
+// How far each coordinate has come in each of its intervals: 0 before it, 1 past it; beyond all, by the whole range.
 function piecewise(z, { data, shape }) {
   const count = shape[1] - 1;
   return Float64Array.from({ length: z.length * count }, (_, i) => {
     const k = Math.floor(i / count), j = i % count, at = k * shape[1] + j;
-    const way = (z[k] - data[at]) / (data[at + 1] - data[at]);
-    return Math.min(Math.max(way, j === 0 ? -Infinity : 0), j === count - 1 ? Infinity : 1);
+    const low = data[k * shape[1]], high = data[k * shape[1] + count];
+    const way = Math.min(Math.max((z[k] - data[at]) / (data[at + 1] - data[at]), 0), 1);
+    const before = j === 0 ? Math.max(low - z[k], 0) : 0, past = j === count - 1 ? Math.max(z[k] - high, 0) : 0;
+    return way + (past - before) / (high - low);
   });
 }
 
