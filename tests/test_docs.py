@@ -81,6 +81,7 @@ def test_a_page_that_shows_other_words_is_refused(tmp_path):
     ("shown", "printed", "expected"),
     [
         ("a 1\n", "a   -2.5e-3\n", True),
+        ("[0.2,0.8]\n", "[1.7e-09,1.0]\n", True),
         ("a\n", "b\n", False),
         ("…\nend\n", "one\ntwo\nend\n", True),
         ("…\nend\n", "end\n", True),

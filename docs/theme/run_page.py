@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"[-+−]?\d[\d.,]*(?:e[-+]?\d+)?|\bNone\b")  # an option without a value may get one elsewhere
+NUMBER = re.compile(r"[-+−]?\d(?:[\d.,]|e[-+]?\d)*|\bNone\b")  # an option without a value may get one elsewhere
 ANY = "…"
 
 
