@@ -101,8 +101,7 @@ def _maps(part: SubFigure, located: Located) -> None:
         ax.set_xlabel(located.axes[0])
         ax.tick_params(length=0)
         for axis in (ax.xaxis, ax.yaxis):
-            # A number at the end of one map would run into that at the start of the next.
-            axis.set_major_locator(MaxNLocator(3, prune="both" if axis is ax.xaxis else None))
+            axis.set_major_locator(MaxNLocator(3))
             axis.set_major_formatter(ScalarFormatter(useOffset=False))
     axes[0].set_ylabel(located.axes[1])
     bar = part.colorbar(scale, cax=axes[-1].inset_axes((1.06, 0, 0.06, 1)), label=located.measure)
