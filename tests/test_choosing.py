@@ -111,13 +111,18 @@ def test_what_is_chosen_is_recorded_and_beats_the_defaults(monkeypatch):
     record = choice.record()
     assert json.loads(json.dumps(record)) == record
     tried = [candidate["options"] for candidate in record["candidates"]]
-    assert tried[0] == {} and {"base": "reading"} in tried and any("metric" in options for options in tried)
-    assert not any(set(options) & set(TINY) for options in tried)  # what is given is not up for choice
+    alone = [options for options in tried if options.get("epochs") == 0]
+    assert tried[:2] == [{}, {"epochs": 0}] and any(options.get("base") == "knots" for options in alone)
+    assert any("metric" in options for options in tried)
+    given = set(TINY) - {"epochs"}
+    assert not any(set(options) & given for options in tried)  # what is given is not up for choice
+    assert all("epochs" not in options for options in tried if options not in alone)
     best = choice.candidates[choice.best]
     assert choice.best == 0 or best.beats(choice.candidates[0])
+    assert best.options not in alone
     assert best.score == pytest.approx(np.mean(best.per_domain)) and len(best.per_domain) == 12
     assert set(best.dials) >= {"blend", "bandwidth"}
-    assert all(call["epochs"] == 1 for call in calls)  # a third of three
+    assert {call["epochs"] for call in calls} == {0, 1}  # a third of three, and starts alone
     held = np.concatenate(record["held_out"])
     assert len(np.unique(held)) == len(held) == 12
     assert choice.observed.errors == best.per_domain
@@ -186,10 +191,48 @@ def test_few_domains_choose_the_base_alone_with_more_folds_at_full_length():
     calls = []
     fixed = TINY | {"metric": False}
     choice = choose(informed_domains(14), "neurallio", quick_train(calls), seed=0, fixed=fixed)
-    assert [candidate.options for candidate in choice.candidates[:2]] == [{}, {"base": "reading"}]
-    assert {name for candidate in choice.candidates for name in candidate.options} == {"base"}
-    assert all(call["epochs"] == TINY["epochs"] for call in calls)
+    alone = [{"epochs": 0}, *({"epochs": 0, "base": base} for base in ("reading", "knots", "hypernet"))]
+    tried = [candidate.options for candidate in choice.candidates]
+    assert tried[:3] == [{}, *alone[:2]] and tried[-1] == {"base": "none"}
+    assert {name for options in tried for name in options} == {"epochs", "base"}
+    assert {call["epochs"] for call in calls} == {0, TINY["epochs"]}
     assert sum(map(len, choice.held_out)) >= 10 and max(map(len, choice.held_out)) == 2
+
+
+@dataclass
+class Judged:
+    """A training whose error on held-out domains is given by its options."""
+
+    errors: dict
+    tried: list = field(default_factory=list)
+
+    def train(self, domains, *, options, report=None, recall=None):
+        self.tried.append(options)
+        return quick_train()(domains, options=options | {"epochs": min(1, options["epochs"])})
+
+    def judge(self, model, held, fixed):
+        options = self.tried[-1]
+        rng = np.random.default_rng(0)  # a little apart from domain to domain
+        return {(): self.errors.get((options["base"], options["epochs"] > 0), 50.0) + 0.01 * rng.normal(size=len(held))}
+
+
+@pytest.mark.parametrize(("carried", "best"), [(5.0, "knots"), (30.0, "pooled")])
+def test_the_best_start_is_chosen_alone_and_has_to_prove_itself_with_the_rest(monkeypatch, carried, best):
+    errors = {("pooled", False): 20.0, ("reading", False): 15.0, ("knots", False): 10.0}
+    judged = Judged(errors | {("pooled", True): 12.0, ("knots", True): carried})
+    monkeypatch.setattr(choosing, "_errors", judged.judge)
+    monkeypatch.setattr(choosing, "turn", lambda field, dials: None)
+    choice = choose(informed_domains(40), "neurallio", judged.train, seed=0, fixed=TINY)
+    assert choice.options.get("base", "pooled") == best
+    whole = [candidate.options for candidate in choice.candidates if candidate.options.get("epochs") != 0]
+    assert {"base": "knots"} in whole and not any(options.get("base") == "reading" for options in whole)
+
+
+def test_without_a_base_there_is_no_start_to_choose():
+    fixed = TINY | {"base": "none", "metric": False}
+    choice = choose(informed_domains(24), "neurallio", quick_train(), seed=0, fixed=fixed)
+    [refused] = [candidate for candidate in choice.candidates if candidate.options.get("epochs") == 0]
+    assert "base is none" in refused.failure and refused is not choice.candidates[choice.best]
 
 
 def test_trainings_that_begin_alike_share_what_they_begin_with():

@@ -119,6 +119,25 @@ def test_knots_lie_between_the_training_domains():
     assert not torch.equal(before, method.learned(method.problem.domains.z))
 
 
+@pytest.mark.parametrize("base", ["pooled", "knots"])
+def test_no_epochs_train_the_base_alone_and_as_it_is_trained_before_the_rest(base):
+    small = {"base": base, "base_steps": 20, "tune_steps": 5, "samples": 8}
+    alone, whole = (make_method("neurallio", toy_problem(), epochs=epochs, **small) for epochs in (0, 2))
+    assert {entry["phase"] for entry in fit(alone).history} == {"pooled"}
+    fit(whole)
+    z = torch.rand(9, 2, dtype=torch.float64)
+    assert torch.equal(alone.field()(z), whole.field().base(z))
+    assert not torch.equal(alone.field()(z), whole.field()(z))
+    with pytest.raises(OptionError, match="epochs=0 trains the base alone, but base is none"):
+        make_method("neurallio", toy_problem(), epochs=0, base="none")
+
+
+def test_a_step_of_many_domains_draws_fewer_samples_of_each():
+    counts = (20, 300, 1000)
+    drawn = [make_method("neurallio", toy_problem(num_domains=n), samples=None, block=200).samples for n in counts]
+    assert drawn == [250, 2**15 // 300, 64]
+
+
 @pytest.mark.parametrize("base", ["reading", "knots", "hypernet"])
 def test_nothing_of_what_is_carried_gives_back_the_base_exactly(base):
     rng = np.random.default_rng(0)

@@ -8,12 +8,13 @@ from typing import Any
 from thetafield.evaluation import choosing
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
-from thetafield.options import schema
+from thetafield.options import checked, schema
 from thetafield.streams import numpy_stream
 
 PILOT = (1 / 60, 1 / 20)  # shares of a method's length that its pilot trains for
 LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
 BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
+SAMPLES = 250  # of a domain, where a method decides by itself
 SAFETY = 1.25  # machines are busy, and some settings take longer than others
 INNER = 0.75  # part of the domains that selection trains on
 SCORING = 1.3  # the last training is scored in more ways than those of selection
@@ -21,7 +22,8 @@ Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
 START = 0.3  # least share of what comes before the epochs
-RELATED = ("base_dropout", "base", "freeze")  # of what a method lets the data choose, the part that pays most
+RELATED = ("freeze",)  # of what a method lets the data choose beside what it starts from, the part that pays most
+START_ALONE = 0.1  # about the share of a training that what it starts from takes
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class Rung:
         share: Share of its default length; below one the length is given and not up for choice.
         draws: Settings to draw beside the defaults.
         folds: How many times domains are held out for them.
-        depth: What a method that lets the data choose leaves to them: "all", "related", "dials" or "none".
+        depth: What a method that lets the data choose leaves to them: "all", "related", "start" (what it starts from),
+            "dials" (what is set after training) or "none".
     """
 
     share: float
@@ -78,7 +81,8 @@ DRAWN = (
 )
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
-    *(Rung(share, depth="dials") for share in (0.5, 0.25, 0.1, 0.05)),
+    *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
+    Rung(0.05, depth="dials"),
     Rung(0.05),
 )
 
@@ -158,6 +162,7 @@ def thrifty(method: str, domains: int) -> dict[str, int]:
     ({}, {'samples': 25})
     """
     default = schema(METHODS[method]).get("samples", (int, 0))[1]
+    default = SAMPLES if default is None else default
     if default * domains <= 2 * BATCH:
         return {}
     fewest = FEWEST_OF_CHARTS if METHODS[method].choices else FEWEST_SAMPLES
@@ -172,8 +177,15 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
         fixed |= shortened(method, rung.share, given)
     if entry.choices:
         defaults = {name: default for name, (_, default) in schema(entry).items()}
-        left = {"all": (), "related": set(entry.choices) - set(RELATED), "dials": set(entry.choices), "none": ()}
-        fixed |= {name: defaults[name] for name in sorted(left[rung.depth]) if name not in fixed}
+        others = set(entry.choices) - set(entry.foundations)
+        settled = {
+            "all": (),
+            "related": others - set(RELATED),
+            "start": others,
+            "dials": others | set(entry.foundations),
+            "none": (),
+        }
+        fixed |= {name: defaults[name] for name in sorted(settled[rung.depth]) if name not in fixed}
         if rung.depth == "none":
             fixed["select"] = False
     return fixed
@@ -192,23 +204,26 @@ def cost(method: str, rung: Rung, pace: Pace, load: Load, given: Given = NOTHING
         selection = rung.folds * sum(map(pace.seconds, shares))
         trainings = pace.seconds(max(shares))
     if rung.depth != "none" and fixed.get("select", True):
-        candidates, folds, share = _choice(method, fixed, load)
-        selection = candidates * folds * pace.seconds(rung.share * share)
+        selection = _choice(method, rung, pace, fixed, load)
     return load.reading + SAFETY * (INNER * selection + SCORING * trainings)
 
 
-def _choice(method: str, fixed: Mapping[str, Any], load: Load) -> tuple[int, int, float]:
-    """Return how many candidates a choice has, on how many folds, and their share of the epochs."""
+def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load: Load) -> float:
+    """Return about how many seconds a choice inside a fold takes."""
     entry, few = METHODS[method], load.domains < choosing.FEW
     if load.domains < choosing.FEWEST:
-        return 0, 0, 1.0
-    names = entry.choices_of_few if few else tuple(entry.choices)
-    others = sum(len(entry.choices[name]) for name in names if name not in fixed)
+        return 0.0
+    full = checked(entry, dict(fixed), method)
+    names = entry.choices_of_few if few else None
+    starts = len(choosing.open_options(entry.foundations, names, full, fixed))
+    others = len(choosing.open_options(entry.choices, names, full, fixed))
     count, wanted = (choosing.FOLDS_OF_FEW, choosing.JUDGED_OF_FEW) if few else (choosing.FOLDS, choosing.JUDGED)
     folds = min(count, math.ceil(wanted * count / load.domains))
-    if few:
-        return 1 + others, folds, 1.0
-    return 1 + others, folds, (1.0 if "epochs" not in fixed else 0.0) / (1 + others) + 1 / choosing.SHORTER
+    whole = pace.seconds(rung.share)
+    short = whole if few else pace.seconds(rung.share / choosing.SHORTER)
+    longest = whole if not few and "epochs" not in fixed else 0.0
+    alone = pace.seconds(START_ALONE * max(rung.share, START)) * (starts + 1) if starts else 0.0
+    return folds * (short * (1 + bool(starts) + others) + alone + longest)
 
 
 def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:

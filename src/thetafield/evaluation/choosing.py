@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -39,6 +39,7 @@ HOPELESS = 1.02  # a setting whose error on the first fold is so many times the 
 BLENDS = ((1, None), (2, None), (4, None), (8, None), (8, 0.5))
 SHRINKS = (1.0, 0.75, 0.5, 0.25, 0.0)
 REACHES = (None, 3.0, 1.0)
+PLAIN = {"blend": 1, "bandwidth": None, "shrink": 0.0, "reach": None}  # of a start alone, which leaves nothing to set
 Train = Callable[..., Trained]  # of domains, with keywords options, report and recall
 Dials = tuple[tuple[str, Any], ...]
 
@@ -127,8 +128,10 @@ def choose(
 ) -> Choice:
     """Go through what a method leaves to the data, and keep of each option what clearly errs less on held-out domains.
 
-    Trainings have a third of the epochs; the last ones try all of them. What is set after training, the dials, is
-    tried on each. Of few domains, fewer options are chosen, with more folds and all of the epochs.
+    What training starts from is chosen first, by its own errors; the best of it is then tried as a start beside the
+    default one, and the rest on the better of the two. Trainings have a third of the epochs; the last ones try all of
+    them. What is set after training, the dials, is tried on each. Of few domains, fewer options are chosen, with more
+    folds and all of the epochs.
 
     Args:
         domains: The training domains.
@@ -145,9 +148,8 @@ def choose(
     few = len(domains) < FEW
     folds = _folds(domains, seed, kind, few)
     full = checked(entry, dict(fixed), method)
-    names = entry.choices_of_few if few else tuple(entry.choices)
-    others = [(name, value) for name in names if name not in fixed for value in entry.choices[name]]
-    others = [(name, value) for name, value in others if full[name] != value]
+    starts = open_options(entry.foundations, entry.choices_of_few if few else None, full, fixed)
+    others = open_options(entry.choices, entry.choices_of_few if few else None, full, fixed)
     # What is trained in the end is something that was tried: the whole length too, unless it is given.
     shorter = {} if few else {"epochs": math.ceil(full["epochs"] / SHORTER)}
     lengths = [] if few or "epochs" in fixed else [("epochs", full["epochs"])]
@@ -156,24 +158,25 @@ def choose(
         "method": method,
         "seed": seed,
         "fixed": dict(fixed),
+        "starts": starts,
         "others": others,
         "held out": held_out,
         "where": dict(where or {}),
         "training data": data_digest(domains),
     }
     ledger = Ledger(None if folder is None else folder / NAME, identity)
-    trainings = (1 + len(others) + len(lengths)) * len(folds)
+    trainings = (1 + (len(starts) + 2 if starts else 0) + len(others) + len(lengths)) * len(folds)
     candidates: list[Candidate] = []
-    first_folds: list[float] = []
+    first_folds: dict[bool, list[float]] = {False: [], True: []}  # of whole trainings, and of starts alone
     observed: list[Observed | None] = []
     recalls = [Recall() for _ in folds]  # most settings begin with the same base and the same probes
 
-    def judge(options: dict[str, Any]) -> Candidate:
-        number = len(candidates)
+    def judge(options: dict[str, Any], alone: bool = False) -> Candidate:
+        number, bars = len(candidates), first_folds[alone]
         if number < len(ledger.entries):
             candidates.append(Candidate(**ledger.entries[number]["candidate"]))
             first = ledger.entries[number]["first"]
-            first_folds.append(math.inf if first is None else first)
+            bars.append(math.inf if first is None else first)
             seen = ledger.entries[number]["observed"]
             observed.append(None if seen is None else Observed(**seen))
             return candidates[-1]
@@ -189,8 +192,8 @@ def choose(
                 trained = train(domains.select(kept), options=setting, report=tell, recall=recalls[fold])
                 assert isinstance(trained.model, FieldModel)
                 models.append(trained.model)
-                errors.append(_errors(trained.model, domains.select(held), fixed))
-                if fold == 0 and _least(errors[0]) > HOPELESS * min(first_folds, default=math.inf):
+                errors.append(_errors(trained.model, domains.select(held), PLAIN if alone else fixed))
+                if fold == 0 and _least(errors[0]) > HOPELESS * min(bars, default=math.inf):
                     break
         # A setting that diverges or does not fit is one that is not chosen.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
@@ -198,14 +201,14 @@ def choose(
                 raise  # what was given cannot be, whatever is chosen beside it
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
         # What failed on a later fold is no bar for others on the first.
-        first_folds.append(_least(errors[0]) if failure is None else math.inf)
+        bars.append(_least(errors[0]) if failure is None else math.inf)
         score, dials, per_domain = None, (), np.empty(0)
         if failure is None:
             whole = {dials: np.concatenate([fold[dials] for fold in errors]) for dials in errors[0]}
             score, dials = _least(whole), min(whole, key=lambda dials: whole[dials].mean())
             per_domain = whole[dials]
         observed.append(None)
-        if failure is None and len(models) == len(folds):
+        if failure is None and len(models) == len(folds) and not alone:
             for model, (kept, held) in zip(models, folds, strict=True):
                 turn(model.field, dict(dials))
                 some = domains.select(held[evenly(len(held), OBSERVED)])
@@ -215,11 +218,20 @@ def choose(
         found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
         candidates.append(found)
         seen = None if observed[-1] is None else asdict(observed[-1])
-        first = first_folds[-1] if failure is None else None
+        first = bars[-1] if failure is None else None
         ledger.append({"candidate": asdict(found), "first": first, "observed": seen})
         return found
 
-    best = judge(shorter if lengths else {})
+    first = best = judge(shorter if lengths else {})
+    if starts:
+        start = judge(dict(entry.alone), alone=True)
+        for name, value in starts if start.failure is None else ():  # without a base there is nothing to start from
+            tried = judge({**start.options, name: value}, alone=True)
+            start = tried if tried.beats(start) else start
+        changes = {name: value for name, value in start.options.items() if name not in entry.alone}
+        if changes:
+            tried = judge({**first.options, **changes})
+            best = tried if tried.beats(first) else first
     for name, value in others:
         tried = judge({**best.options, name: value})
         best = tried if tried.beats(best) else best
@@ -232,6 +244,17 @@ def choose(
     seen = observed[number]
     assert seen is not None
     return Choice("error" if domains.classification else "mae", held_out, candidates, number, seen)
+
+
+def open_options(
+    choices: Mapping[str, tuple[Any, ...]],
+    names: Sequence[str] | None,
+    full: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+) -> list[tuple[str, Any]]:
+    """Return what there is to try beside what is set, one option and value after the other; of all names if None."""
+    left = [name for name in choices if name not in fixed and (names is None or name in names)]
+    return [(name, value) for name in left for value in choices[name] if full[name] != value]
 
 
 def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:

@@ -108,7 +108,10 @@ class Learner(ABC):
     space: ClassVar[Space] = {}
     # What the data decide, option by option, beside the defaults: tried on held-out training domains.
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    choices_of_few: ClassVar[tuple[str, ...]] = ()  # of these, what few training domains can tell
+    # Of what training starts from, the same: tried first and without the rest of the training, which costs little.
+    foundations: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    alone: ClassVar[Mapping[str, Any]] = {}  # options under which nothing but that is trained
+    choices_of_few: ClassVar[tuple[str, ...]] = ()  # of both, what few training domains can tell
     # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, in which none
     # depends on the others.
     divisible: ClassVar[bool] = False

@@ -25,6 +25,7 @@ from thetafield.options import Count, Natural, NonNegative, Positive, Share
 NEIGHBOURS, NEIGHBOURHOODS = 5, 6
 KNOTS, DROPOUT, DECAY = 16, 0.2, 1e-3  # of a base that reads z interval by interval
 SMALLEST, LARGEST, STEPS = 10, 256, 5  # anchors of a block, and blocks of an epoch
+SAMPLES, FEWEST_SAMPLES, ENOUGH = 250, 64, 2**15  # of a domain in a step, at most and at least, and of all together
 
 
 def base_of(problem: Problem, kind: str, steps: int, dropout: float, decay: float) -> ERM | ERMD | Hypernet:
@@ -52,10 +53,11 @@ class NeuralLio(NeuralLioPaper):
 
     Args:
         problem: The training side.
-        epochs: Passes over all anchors.
+        epochs: Passes over all anchors; 0 trains the base alone, and nothing is carried.
         block: Anchors per step; None takes ten, or a fifth of the domains up to 256, so that the number of steps does
             not grow with the domains before that.
-        samples: Samples drawn from each domain per step; 0 takes all.
+        samples: Samples drawn from each domain per step; 0 takes all; None takes 250, or fewer, down to 64, where a step
+            sees so many domains that all together would be more than 32,768.
         neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
             five of few domains reach far across Z.
         base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input, "knots" at
@@ -94,11 +96,15 @@ class NeuralLio(NeuralLioPaper):
     title = "NeuralLio"
     projected = True
     origin: Tensor
-    choices = {
+    foundations = {
         "base_steps": (300, 3000),
         "base_dropout": (0.2,),
         "base_decay": (5e-3,),
-        "base": ("reading", "knots", "hypernet", "none"),
+        "base": ("reading", "knots", "hypernet"),
+    }
+    alone = {"epochs": 0}
+    choices = {
+        "base": ("none",),
         "freeze": (True,),
         "metric": (False,),
         "neighbours": (10,),
@@ -111,9 +117,9 @@ class NeuralLio(NeuralLioPaper):
         self,
         problem: Problem,
         *,
-        epochs: Count = 600,
+        epochs: Natural = 600,
         block: Count | None = None,
-        samples: Natural = 250,
+        samples: Natural | None = None,
         neighbours: Count | None = None,
         base: Literal["pooled", "reading", "knots", "hypernet", "none"] = "pooled",
         base_steps: Count = 1000,
@@ -139,14 +145,20 @@ class NeuralLio(NeuralLioPaper):
         weight_decay: NonNegative = 1e-4,
         select: bool = True,
     ) -> None:
+        if not epochs and base == "none":
+            raise OptionError("epochs=0 trains the base alone, but base is none: give epochs, or a base.")
         count = len(problem.domains)
+        block = block or min(LARGEST, max(SMALLEST, count // STEPS))
+        neighbours = neighbours or min(NEIGHBOURS, count - 1, max(2, count // NEIGHBOURHOODS))
+        if samples is None:
+            samples = min(SAMPLES, max(FEWEST_SAMPLES, ENOUGH // min(count, block * (neighbours + 1))))
         super().__init__(
             problem,
             epochs=epochs,
-            block=block or min(LARGEST, max(SMALLEST, count // STEPS)),
+            block=block,
             shuffle=True,
             samples=samples,
-            neighbours=neighbours or min(NEIGHBOURS, count - 1, max(2, count // NEIGHBOURHOODS)),
+            neighbours=neighbours,
             chart_weights=chart_weights,
             gate=gate,
             latent_dim=latent_dim,
@@ -161,7 +173,8 @@ class NeuralLio(NeuralLioPaper):
             weight_decay=weight_decay,
             keep="last",
         )
-        self.base, self.freeze, self.shrink, self.reach = base, freeze, shrink, reach
+        self.base, self.freeze, self.reach = base, freeze, reach
+        self.shrink = shrink if epochs else 0.0  # where nothing was learned to be carried
         self.learned.blend, self.learned.bandwidth = blend, bandwidth
         self.tune_steps = tune_steps
         self.register_buffer("origin", self.predictor.start.clone())  # θ₀, where every domain starts
@@ -179,9 +192,9 @@ class NeuralLio(NeuralLioPaper):
         self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
 
     def phases(self) -> list[Phase]:
-        """Return the phase of the base, that of the probes which the metric is learned from, and the joint one."""
+        """Return the phase of the base and, if more is wanted, that of the metric's probes and the joint one."""
         phases = [] if self.pooled is None else self.pooled.phases()
-        if self.probes is not None:
+        if self.probes is not None and self.epochs:
             probes, field = self.probes, self.learned
             assert field.learned_relevance is not None
             tuned = replace(
@@ -192,6 +205,8 @@ class NeuralLio(NeuralLioPaper):
             )
             phases.append(tuned)
         begun = [replace(phase, recurs=self.firmness) for phase in phases]
+        if not self.epochs:
+            return begun
         return [*begun, *(replace(phase, begin=self.lay_charts) for phase in super().phases())]
 
     def trained(self) -> list[nn.Parameter]:

@@ -31,7 +31,10 @@ def catalogue(kind: str = "all") -> dict[str, list[dict[str, Any]]]:
                 "reference": entry.reference,
                 "needs": _needs(entry.needs),
                 "space": {option: str(part) for option, part in entry.space.items()},
-                "choices": {option: list(values) for option, values in entry.choices.items()},
+                "choices": {
+                    option: [*entry.foundations.get(option, ()), *entry.choices.get(option, ())]
+                    for option in {**entry.foundations, **entry.choices}
+                },
             }
             for name, entry in METHODS
         ]
