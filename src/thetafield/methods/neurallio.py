@@ -56,8 +56,8 @@ class NeuralLio(NeuralLioPaper):
         epochs: Passes over all anchors; 0 trains the base alone, and nothing is carried.
         block: Anchors per step; None takes ten, or a fifth of the domains up to 256, so that the number of steps does
             not grow with the domains before that.
-        samples: Samples drawn from each domain per step; 0 takes all; None takes 250, or fewer, down to 64, where a step
-            sees so many domains that all together would be more than 32,768.
+        samples: Samples drawn from each domain per step; 0 takes all; None takes 250, or fewer down to 64 where a step
+            sees so many domains that all of them together would be more than 32,768.
         neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
             five of few domains reach far across Z.
         base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input, "knots" at
@@ -97,10 +97,10 @@ class NeuralLio(NeuralLioPaper):
     projected = True
     origin: Tensor
     foundations = {
-        "base_steps": (300, 3000),
         "base_dropout": (0.2,),
         "base_decay": (5e-3,),
         "base": ("reading", "knots", "hypernet"),
+        "base_steps": (300, 3000),  # last: what reads z learns by heart sooner than what does not
     }
     alone = {"epochs": 0}
     choices = {
