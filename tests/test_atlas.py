@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from thetafield.errors import OptionError
-from thetafield.evaluation.choosing import turn
+from thetafield.evaluation.dials import turn
 from thetafield.fields.shrunk import ShrunkField
 from thetafield.fields.transported import TransportedField
 from thetafield.geometry.atlas import partition_of_unity

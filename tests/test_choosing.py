@@ -13,8 +13,10 @@ from thetafield.bench.trial import run_trial
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.errors import DivergenceError, FormatError
-from thetafield.evaluation import choosing, scores
-from thetafield.evaluation.choosing import choose, is_chosen, train_chosen, turn
+from thetafield.evaluation import choosing, judging, scores
+from thetafield.evaluation.choosing import choose, is_chosen, train_chosen
+from thetafield.evaluation.dials import dialled_errors, least, turn
+from thetafield.evaluation.judging import Candidate
 from thetafield.evaluation.scores import evaluate
 from thetafield.fields.transported import TransportedField
 from thetafield.methods import METHODS
@@ -58,7 +60,7 @@ def test_errors_under_every_dial_are_those_of_one_at_a_time(monkeypatch):
     monkeypatch.setattr(scores, "CELLS", 5 * 40 * 2)  # five domains of forty samples at a time
     domains = informed_domains(24)
     model = quick_train()(domains, options=TINY).model
-    found = choosing._errors(model, domains, {})
+    found = dialled_errors(model, domains, {})
     assert len(found) == 61
     for dials, errors in list(found.items())[::7]:
         turn(model.field, dict(dials))
@@ -72,10 +74,10 @@ def test_a_dial_without_finite_answers_is_not_turned_to(monkeypatch):
     model = quick_train()(domains, options=TINY).model
     carried = TransportedField.thetas
     monkeypatch.setattr(TransportedField, "thetas", lambda self, z: carried(self, z) / (z.amax(1, keepdim=True) < 0.99))
-    found = choosing._errors(model, domains, {})
+    found = dialled_errors(model, domains, {})
     finite = [np.isfinite(errors).all() for errors in found.values()]
     assert any(finite) and not all(finite)
-    assert math.isfinite(choosing._least(found))
+    assert math.isfinite(least(found))
 
 
 def test_edge_folds_of_a_choice_are_no_more_than_there_are_edges():
@@ -96,8 +98,8 @@ def test_a_setting_that_fails_late_sets_no_bar_and_a_perfect_one_is_perfect(monk
     def errors(model, held, fixed):
         return {(): np.full(len(held), 0.0 if tried[-1]["epochs"] == 200 else 5.0)}
 
-    monkeypatch.setattr(choosing, "_errors", errors)
-    monkeypatch.setattr(choosing, "turn", lambda field, dials: None)
+    monkeypatch.setattr(judging, "dialled_errors", errors)
+    monkeypatch.setattr(judging, "turn", lambda field, dials: None)
     fixed = {name: value for name, value in TINY.items() if name != "epochs"}
     choice = choose(informed_domains(40), "neurallio", train, seed=0, fixed=fixed | {"metric": False})
     assert choice.candidates[0].failure == "it diverged"
@@ -177,7 +179,7 @@ def test_a_setting_that_fails_is_not_chosen(tmp_path):
 def test_one_setting_beats_another_only_clearly_and_on_the_same_domains():
     def candidate(errors, folds=2):
         score = None if errors is None else float(np.mean(errors))
-        return choosing.Candidate({}, {}, score, [] if errors is None else errors, folds, 0.0)
+        return Candidate({}, {}, score, [] if errors is None else errors, folds, 0.0)
 
     base = candidate([10.0, 20.0, 30.0, 40.0])
     assert candidate([9.0, 19.0, 29.0, 39.0]).beats(base)
@@ -220,8 +222,8 @@ class Judged:
 def test_the_best_start_is_chosen_alone_and_has_to_prove_itself_with_the_rest(monkeypatch, carried, best):
     errors = {("pooled", False): 20.0, ("reading", False): 15.0, ("knots", False): 10.0}
     judged = Judged(errors | {("pooled", True): 12.0, ("knots", True): carried})
-    monkeypatch.setattr(choosing, "_errors", judged.judge)
-    monkeypatch.setattr(choosing, "turn", lambda field, dials: None)
+    monkeypatch.setattr(judging, "dialled_errors", judged.judge)
+    monkeypatch.setattr(judging, "turn", lambda field, dials: None)
     choice = choose(informed_domains(40), "neurallio", judged.train, seed=0, fixed=TINY)
     assert choice.options.get("base", "pooled") == best
     whole = [candidate.options for candidate in choice.candidates if candidate.options.get("epochs") != 0]
