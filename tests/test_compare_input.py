@@ -254,7 +254,7 @@ def stages(tmp_path, seconds_of):
             return Outcome("result", {"seconds": seconds}, [])
 
     population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
-    return Stages(population, tmp_path / "out", "random", 5, 0, "", silent, lambda count: Paced())
+    return Stages(population, tmp_path / "out", "random", 5, 0, 1, "", silent, lambda count: Paced())
 
 
 def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):

@@ -142,6 +142,27 @@ def test_folds_of_other_kinds(kind, tmp_path):
         assert float(fold.train.z.max()) < float(test.z.min()) and len(fold.train) + len(test) < len(domains)
 
 
+def test_a_large_table_is_compared_on_some_rows_and_the_best_method_trained_on_all(tmp_path, monkeypatch):
+    domains = domain_set("steady", num_domains=8, rows=20)
+    monkeypatch.setattr("thetafield.compare.run.CELLS", domains.x.numel() / 20)
+    folds = []
+
+    class Watched(Here):
+        def start(self, task):
+            folds.append(task.spec.fold)
+            super().start(task)
+
+    result = brief(domains, tmp_path / "out", workers=Watched(), budget=5.0)
+    assert {(fold.every, fold.number is None) for fold in folds} == {(4, False), (1, True)}
+    assert "compared on one in 4 rows of each domain" in " ".join(result["warnings"])
+    assert "trained on all 160; give about --budget 20" in " ".join(result["warnings"])
+    fold = Fold(stored(domains, tmp_path / "out"), "random", 5, 0, 4)
+    data = fold.build(0)
+    [test] = data.test.values()
+    assert data.train.sizes.unique().tolist() == test.sizes.unique().tolist() == [5]
+    assert fold.options != Fold(stored(domains, tmp_path / "out"), "random", 5, 0).options
+
+
 def test_a_method_that_cannot_run_does_not_stop_the_others(tmp_path):
     domains = domain_set("steady", num_domains=8, rows=8)
     options = {"drain": {}, "trees-x": BRIEF["trees-x"]}
@@ -167,7 +188,7 @@ def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
 def test_a_budget_that_is_too_small_is_refused_and_a_larger_one_goes_on(tmp_path):
     domains = domain_set("steady", num_domains=8, rows=8)
     with pytest.raises(OptionError, match="too small for any of these methods: give about --budget"):
-        brief(domains, tmp_path / "out", budget=1e-9)
+        brief(domains, tmp_path / "out", budget=1e-4)
     workers = Here()
     assert brief(domains, tmp_path / "out", workers)["verdict"]
     assert len(workers.ran) == 2 * 5 + 1  # the pilots were kept

@@ -306,6 +306,22 @@ def test_inputs_keep_their_shape():
     assert repr(domains) == "DomainSet(2 domains, 4 samples, x (3, 5, 5), 2 classes, z: none)"
 
 
+@pytest.mark.parametrize("every", [1, 2, 3, 100])
+def test_one_in_so_many_samples_of_each_domain_is_drawn_at_random(every):
+    sizes = [1, 7, 20, 3]
+    domain = np.repeat(np.arange(4), sizes)
+    whole = DomainSet.from_arrays(np.arange(31.0)[:, None], domain % 2, domain=domain, z=np.arange(4.0)[domain, None])
+    some = [whole.thinned(every, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert some[0].sizes.tolist() == [-(-size // every) for size in sizes]
+    assert torch.equal(some[0].x, some[1].x) and torch.equal(some[0].z, whole.z)
+    for number in range(4):
+        own = set(whole.select([number]).x.flatten().tolist())
+        drawn = some[0].select([number]).x.flatten().tolist()
+        assert set(drawn) <= own and len(set(drawn)) == len(drawn) and drawn == sorted(drawn)
+    if every in (2, 3):
+        assert not torch.equal(some[0].x, some[2].x) and len(set(some[0].x.flatten().diff().tolist())) > 1
+
+
 def test_with_descriptors_checks_the_shape():
     domains = ragged([2, 3])
     other = domains.with_descriptors(torch.tensor([[0], [1]]), ["time"])

@@ -15,6 +15,7 @@ PILOT = (1 / 60, 1 / 20)  # shares of a method's length that its pilot trains fo
 LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
 BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
 SAMPLES = 250  # of a domain, where a method decides by itself
+WIDE = 128  # numbers of a sample up to which all that holds
 SAFETY = 1.25  # machines are busy, and some settings take longer than others
 INNER = 0.75  # part of the domains that selection trains on
 SCORING = 1.3  # the last training is scored in more ways than those of selection
@@ -129,6 +130,7 @@ class Load:
         edges: Most folds of that kind inside a fold.
         seed: Root seed of the draws.
         reading: Seconds that a fold takes to be read.
+        cells: Numbers of one sample's input.
     """
 
     domains: int
@@ -136,6 +138,7 @@ class Load:
     edges: int
     seed: int
     reading: float = 0.0
+    cells: int = 1
 
 
 def lengths(method: str, given: Given = NOTHING) -> dict[str, int]:
@@ -155,24 +158,27 @@ def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, in
     return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
 
 
-def thrifty(method: str, domains: int) -> dict[str, int]:
+def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
     """Return the samples of a domain in a batch, where the default ones of so many domains are more than enough.
 
-    >>> thrifty("erm", 40), thrifty("erm", 160)
-    ({}, {'samples': 25})
+    Wide inputs, such as series, are dear: a batch of them is as much smaller.
+
+    >>> thrifty("erm", 40), thrifty("erm", 160), thrifty("erm", 160, cells=600)
+    ({}, {'samples': 25}, {'samples': 5})
     """
     default = schema(METHODS[method]).get("samples", (int, 0))[1]
     default = SAMPLES if default is None else default
-    if default * domains <= 2 * BATCH:
+    narrow = min(1.0, WIDE / cells)
+    if default * domains <= 2 * BATCH * narrow:
         return {}
     fewest = FEWEST_OF_CHARTS if METHODS[method].choices else FEWEST_SAMPLES
-    return {"samples": min(default, max(fewest, BATCH // domains))}
+    return {"samples": min(default, max(math.ceil(fewest * narrow), int(BATCH * narrow) // domains))}
 
 
 def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -> dict[str, Any]:
     """Return what a rung leaves no choice about: what a person gave, though not longer than the rung allows."""
     entry = METHODS[method]
-    fixed: dict[str, Any] = {**thrifty(method, load.domains), **given}
+    fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells), **given}
     if rung.share < 1:
         fixed |= shortened(method, rung.share, given)
     if entry.choices:

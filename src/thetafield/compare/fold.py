@@ -10,6 +10,7 @@ from thetafield.compare.population import Population
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds, most_folds
 from thetafield.datasets.base import Dataset
+from thetafield.streams import torch_stream
 
 MOST = 5  # outer folds
 
@@ -25,12 +26,14 @@ class Fold:
         kind: Which domains are held out: "random", "blocked", "edge" or "time".
         count: Number of folds.
         number: Which of them; None trains on all domains, and selects by one fold of the kind.
+        every: Of each domain's samples, one in so many is taken.
     """
 
     population: Population
     kind: str
     count: int
     number: int | None
+    every: int = 1
 
     @property
     def name(self) -> str:
@@ -40,7 +43,8 @@ class Fold:
     @property
     def options(self) -> dict[str, Any]:
         """All that determines the domains besides the seed."""
-        return {"population": self.population.options, "folds": [self.kind, self.count, self.number]}
+        folds = [self.kind, self.count, self.number]
+        return {"population": self.population.options, "folds": folds, "every": self.every}
 
     def build(self, seed: int) -> Dataset:
         """Return the domains of this fold; the last ones are remembered, since methods follow each other on a fold."""
@@ -49,6 +53,15 @@ class Fold:
 
 @lru_cache(maxsize=2)
 def _built(fold: Fold, seed: int) -> Dataset:
+    data = _divided(fold, seed)
+    if fold.every == 1:
+        return data
+    stream = torch_stream(seed, "rows", fold.number or 0)
+    train = data.train.thinned(fold.every, stream)
+    return replace(data, train=train, test={name: each.thinned(fold.every, stream) for name, each in data.test.items()})
+
+
+def _divided(fold: Fold, seed: int) -> Dataset:
     if fold.number is None:
         return replace(fold.population.undivided(), holdout=fold.kind)  # by which selection goes
     whole = _whole(fold.population)

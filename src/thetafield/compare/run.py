@@ -31,6 +31,7 @@ from thetafield.training.train import data_digest, device_name, pick_device
 
 CANDIDATES = ("erm", "erm-d", "nda", "interpolate", "hypernet", "trees", "trees-x", "neurallio")
 BUDGET = 10.0  # minutes
+CELLS = 6e6  # numbers in the inputs of all samples that a minute is enough for
 
 
 def compare(
@@ -126,19 +127,22 @@ def compare(
     if isinstance(data, DomainSet):
         data = StoredPopulation.of(domains, out / files.DATA, name, predictor, predictor_options, ordered, standardise)
     reading = time.perf_counter() - started
+    every = math.ceil(domains.x.numel() / (CELLS * budget))
     run = Stages(
         population=data,
         out=out,
         kind=folds,
         count=count,
         seed=seed,
+        every=every,
         command=command,
         display=display,
         hire=hire or partial(hired, jobs, place),
     )
     resumed = (out / files.PLAN).exists()
     size = min(len(kept) for kept, _ in parts)
-    load = Load(size, folds, min(3, fold_count(folds, size, domains.z.shape[1])), seed, reading)
+    edges = min(3, fold_count(folds, size, domains.z.shape[1]))
+    load = Load(size, folds, edges, seed, reading, domains.x[0].numel())
     plan = run.planned(methods, given, load, 60 * budget, jobs or default_jobs(place), started)
     board, absent = run.folds(plan, Layout([held for _, held in parts], domains.sizes.numpy()))
     refit, saved = run.refit(board, plan)
@@ -157,7 +161,11 @@ def compare(
             absent=absent,
             allotments=plan.allotments,
             refit=refit,
-            warnings=[*warnings_of(domains, seed), *_about_time(plan, load, given, seconds, budget, resumed)],
+            warnings=[
+                *warnings_of(domains, seed),
+                *_about_rows(every, domains, budget),
+                *_about_time(plan, load, given, seconds, budget, resumed),
+            ],
             seconds=seconds,
             budget=budget,
             command=command,
@@ -165,6 +173,17 @@ def compare(
             versions={"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
         ),
     )
+
+
+def _about_rows(every: int, domains: DomainSet, budget: float) -> list[str]:
+    """Return what a person should know where not all rows were compared on."""
+    if every == 1:
+        return []
+    return [
+        f"The table is large for {budget:g} min: methods were compared on one in {every} rows of each domain, and the "
+        f"recommended one was then trained on all {len(domains.x):,}; give about --budget "
+        f"{math.ceil(domains.x.numel() / CELLS)} to compare on all of them."
+    ]
 
 
 def _about_time(

@@ -66,6 +66,7 @@ class Stages:
         kind: The kind of folds.
         count: Number of folds.
         seed: Root seed.
+        every: Of each domain's samples, folds take one in so many.
         command: What the person typed.
         display: Shows progress.
         hire: Returns the workers, given the number of jobs.
@@ -76,6 +77,7 @@ class Stages:
     kind: str
     count: int
     seed: int
+    every: int
     command: str
     display: Display
     hire: Callable[[int], Workers]
@@ -113,11 +115,11 @@ class Stages:
         if path.exists():
             stored = files.read(path)
             return Planned([Allotment.from_record(each) for each in stored["allotments"]], stored["absent"])
-        first = Fold(self.population, self.kind, self.count, 0)
-        pilots = {
-            method: Pilot(first, method, {**thrifty(method, load.domains), **given[method]}, self.seed, self.command)
-            for method in methods
-        }
+        first = Fold(self.population, self.kind, self.count, 0, self.every)
+        pilots = {}
+        for method in methods:
+            options = {**thrifty(method, load.domains, load.cells), **given[method]}
+            pilots[method] = Pilot(first, method, options, self.seed, self.command)
         longest = max(SHORTEST, jobs * seconds / len(methods))
         self.run("pilot", list(pilots.values()), timeout=longest)
         paces, absent = {}, {}
@@ -173,7 +175,7 @@ class Stages:
         assert each.rung is not None
         drawable = set(METHODS[each.method].space) - set(each.options)
         return FoldTrial(
-            Fold(self.population, self.kind, self.count, number),
+            Fold(self.population, self.kind, self.count, number, 1 if number is None else self.every),
             each.method,
             each.options,
             self.seed,
