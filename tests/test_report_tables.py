@@ -94,6 +94,7 @@ def test_laws_and_times_and_trust(builder):
     for seed in range(2):
         told = {"laws": LAWS | {f"{law}_defect": 20.0 for law in LAWS}}
         told["trust"] = {"trust": [0.9, 0.5, 0.1], "correlation": 0.4 + 0.2 * seed, "coverage": 0.91, "size": 1.5}
+        told["trust"]["sighted_correlation"] = 0.7
         builder.trial("laws", "two-moons", "neurallio", seed, [1, 2, 3], extra=told)
         builder.trial("laws", "two-moons", "neurallio-plain", seed, [1, 2, 3])
         builder.trial("runtime", "yearbook", "koodos", seed, [1, 2, 3])
@@ -105,7 +106,7 @@ def test_laws_and_times_and_trust(builder):
     times = time_table(builder.read().of("runtime"), "Times")
     assert [(one.value, one.printed.mean) for one in times.rows[0].cells] == [(10.5, 540.0), (0.5, 0.1)]
     trust = trust_table(builder.read().of("laws"))
-    assert [one.value for one in trust.rows[0].cells] == pytest.approx([0.5, 91.0, 1.5])
+    assert [one.value for one in trust.rows[0].cells] == pytest.approx([0.5, 0.7, 91.0, 1.5])
     assert trust_table(builder.read().of("runtime")).empty
 
 
