@@ -230,6 +230,18 @@ def test_the_best_start_is_chosen_alone_and_has_to_prove_itself_with_the_rest(mo
     assert {"base": "knots"} in whole and not any(options.get("base") == "reading" for options in whole)
 
 
+def test_where_nothing_else_is_trained_the_start_is_all_there_is_to_choose():
+    fixed = {**TINY, "epochs": 0, "base_dropout": 0.0}
+    calls = []
+    trained, choice = train_chosen(informed_domains(24), "neurallio", quick_train(calls), seed=0, given=fixed)
+    assert {call["epochs"] for call in calls} == {0}
+    assert {name for candidate in choice.candidates for name in candidate.options} == {"base", "base_decay"}
+    best = choice.candidates[choice.best]
+    assert best.dials["shrink"] == 0.0 and choice.observed.errors == best.per_domain
+    z = torch.rand(5, 3)
+    assert torch.equal(trained.model.field(z), trained.model.field.base(z)) and trained.model.trust.blind is not None
+
+
 def test_without_a_base_there_is_no_start_to_choose():
     fixed = TINY | {"base": "none", "metric": False}
     choice = choose(informed_domains(24), "neurallio", quick_train(), seed=0, fixed=fixed)

@@ -251,7 +251,7 @@ def stages(tmp_path, seconds_of):
             seconds = seconds_of[task.spec.method]
             if seconds is None:
                 return Outcome.failed("timeout", "It took too long.")
-            return Outcome("result", {"seconds": seconds}, [])
+            return Outcome("result", {"seconds": seconds, "alone": 0.0}, [])
 
     population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
     return Stages(population, tmp_path / "out", "random", 5, 0, 1, "", silent, lambda count: Paced())
@@ -307,5 +307,9 @@ def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
             assert ("steps" in fixed or "rounds" in fixed or "epochs" in fixed) == (rung.share < 1)
     assert fixed_options("neurallio", rungs("neurallio", load())[-1], load())["select"] is False
     assert fixed_options("erm", rungs("erm", load(400))[0], load(400)) == {"samples": 16}
+    bare = [rung for rung in rungs("neurallio", load()) if rung.depth == "bare"]
+    assert bare and all(fixed_options("neurallio", rung, load())["epochs"] == 0 for rung in bare)
+    for given in ({"epochs": 5}, {"base": "none"}):  # what a person gave is kept
+        assert not any(rung.depth == "bare" for rung in rungs("neurallio", load(), given))
     given = {"steps": 100, "lr": 0.01, "weight_decay": 0.0, "dropout": 0.0}
     assert all(rung.draws == 0 for rung in rungs("erm", load(), given))

@@ -23,37 +23,48 @@ Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
 START = 0.3  # least share of what comes before the epochs
+START_ALONE = 0.1  # about what that is of a whole training
 RELATED = ("freeze",)  # of what a method lets the data choose beside what it starts from, the part that pays most
-START_ALONE = 0.1  # about the share of a training that what it starts from takes
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds of one training and its scores: fixed + whole · (share of its length)."""
+    """Seconds of one training and its scores: fixed + whole · (share of its length).
+
+    Args:
+        fixed: What it takes however short it is.
+        whole: What its whole length adds.
+        alone: Seconds of what it starts from alone, at the least share of that; 0 where that is not known.
+    """
 
     fixed: float
     whole: float
+    alone: float = 0.0
 
     @classmethod
-    def of(cls, seconds: Sequence[float]) -> "Pace":
+    def of(cls, seconds: Sequence[float], alone: float = 0.0) -> "Pace":
         """Read it off a pilot's two trainings.
 
         >>> Pace.of([1.0, 2.0])
-        Pace(fixed=0.5, whole=30.0)
+        Pace(fixed=0.5, whole=30.0, alone=0.0)
         """
         short, long = seconds
         # A pilot may be slowed down by anything: of its longer part, a tenth at least is taken for proportional.
         whole = max((long - short) / (PILOT[1] - PILOT[0]), 0.1 * long / PILOT[1])
-        return cls(round(max(0.0, long - PILOT[1] * whole), 9), round(whole, 9))
+        return cls(round(max(0.0, long - PILOT[1] * whole), 9), round(whole, 9), alone)
 
     @classmethod
     def within(cls, seconds: float) -> "Pace":
         """Return that of a pilot that takes so long and is proportional to its length."""
-        return cls.of([seconds * part / sum(PILOT) for part in PILOT])
+        return cls.of([seconds * part / sum(PILOT) for part in PILOT], seconds)
 
     def seconds(self, share: float) -> float:
         """Return about how long a training of this share takes."""
         return self.fixed + self.whole * share
+
+    def start(self, share: float) -> float:
+        """Return about how long what it starts from takes alone."""
+        return (self.alone or self.seconds(START_ALONE * START)) * max(1.0, share / START)
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ class Rung:
         draws: Settings to draw beside the defaults.
         folds: How many times domains are held out for them.
         depth: What a method that lets the data choose leaves to them: "all", "related", "start" (what it starts from),
-            "dials" (what is set after training) or "none".
+            "bare" (the same, and nothing else is trained) or "none".
     """
 
     share: float
@@ -83,7 +94,7 @@ DRAWN = (
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
     *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
-    Rung(0.05, depth="dials"),
+    *(Rung(share, depth="bare") for share in (0.5, 0.3)),
     Rung(0.05),
 )
 
@@ -158,6 +169,12 @@ def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, in
     return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
 
 
+def bare(method: str, given: Given = NOTHING) -> Given:
+    """Return the options under which a method trains what it starts from alone; none where what is given forbids it."""
+    alone = METHODS[method].alone
+    return NOTHING if given.keys() & alone.keys() or given.get("base") == "none" else alone
+
+
 def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
     """Return the samples of a domain in a batch, where the default ones of so many domains are more than enough.
 
@@ -184,14 +201,10 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
     if entry.choices:
         defaults = {name: default for name, (_, default) in schema(entry).items()}
         others = set(entry.choices) - set(entry.foundations)
-        settled = {
-            "all": (),
-            "related": others - set(RELATED),
-            "start": others,
-            "dials": others | set(entry.foundations),
-            "none": (),
-        }
+        settled = {"all": (), "related": others - set(RELATED), "start": others, "bare": others, "none": ()}
         fixed |= {name: defaults[name] for name in sorted(settled[rung.depth]) if name not in fixed}
+        if rung.depth == "bare":
+            fixed |= bare(method, given)
         if rung.depth == "none":
             fixed["select"] = False
     return fixed
@@ -199,7 +212,7 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
 
 def cost(method: str, rung: Rung, pace: Pace, load: Load, given: Given = NOTHING) -> float:
     """Return about how many seconds a fold takes at a rung."""
-    trainings = pace.seconds(rung.share)
+    trainings = pace.start(rung.share) if rung.depth == "bare" else pace.seconds(rung.share)
     fixed, selection = fixed_options(method, rung, load, given), 0.0
     if rung.draws:
         own = lengths(method, given)
@@ -228,7 +241,9 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
     whole = pace.seconds(rung.share)
     short = whole if few else pace.seconds(rung.share / choosing.SHORTER)
     longest = whole if not few and "epochs" not in fixed else 0.0
-    alone = pace.seconds(START_ALONE * max(rung.share, START)) * (starts + 1) if starts else 0.0
+    alone = pace.start(rung.share) * (starts + 1) if starts else 0.0
+    if rung.depth == "bare":
+        return folds * alone
     return folds * (short * (1 + bool(starts) + others) + alone + longest)
 
 
@@ -236,7 +251,7 @@ def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
     """Return what there is to choose from for a method, the most thorough first."""
     if METHODS[method].choices:
         if load.domains >= choosing.FEWEST and given.get("select", True):
-            return list(CHOSEN)
+            return [rung for rung in CHOSEN if rung.depth != "bare" or bare(method, given)]
         return [Rung(share) for share in (1.0, 0.5, 0.25, 0.1, 0.05)]  # so few domains choose nothing
     left = set(METHODS[method].space) - set(given)
     found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.edges)) for rung in DRAWN]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.bench.trial import run_trial
-from thetafield.compare.budget import PILOT, shortened
+from thetafield.compare.budget import PILOT, bare, shortened
 from thetafield.compare.fold import Fold
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
@@ -95,15 +95,28 @@ class Pilot(FoldJob):
         """Train for two shares of the method's length, and return the seconds of each."""
         data = self.fold.build(self.seed)
         METHODS[self.method].check_needs(data.train, data.ordered, self.fold.name)
+        entry, alone = METHODS[self.method], 0.0
+        chosen = {"select": False} if entry.choices else {}
+        only_start = bare(self.method, self.options)
+        if only_start:
+            started = time.perf_counter()
+            options = {**self.options, **shortened(self.method, 0.0, self.options), **only_start, **chosen}
+            evaluate(_trained(self, data, options, device), _held_out(data))
+            alone = time.perf_counter() - started
         seconds, scores = [], None
         for share in (PILOT[0], *PILOT):  # the first one imports and warms up, and is not counted
             started = time.perf_counter()
-            chosen = {"select": False} if METHODS[self.method].choices else {}
             options = {**self.options, **shortened(self.method, share, self.options), **chosen}
             scores = evaluate(_trained(self, data, options, device), _held_out(data))
             seconds.append(time.perf_counter() - started)
         assert scores is not None
-        return {"metric": scores.metric, "score": scores.score, "train_seconds": sum(seconds), "seconds": seconds[1:]}
+        return {
+            "metric": scores.metric,
+            "score": scores.score,
+            "train_seconds": sum(seconds),
+            "seconds": seconds[1:],
+            "alone": alone,
+        }
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ class Stages:
         for method, pilot in pilots.items():
             result = self.store.result(pilot.key)
             if result is not None:
-                paces[method] = Pace.of(result["seconds"])
+                paces[method] = Pace.of(result["seconds"], result["alone"])
                 continue
             if (self.store.failure(pilot.key) or {}).get("kind") != "timeout":
                 absent[method] = self.store.reason(pilot.key)

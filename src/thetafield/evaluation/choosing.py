@@ -97,6 +97,9 @@ def choose(
     full = checked(entry, dict(fixed), method)
     starts = open_options(entry.foundations, entry.choices_of_few if few else None, full, fixed)
     others = open_options(entry.choices, entry.choices_of_few if few else None, full, fixed)
+    bare = bool(entry.alone) and all(full[name] == value for name, value in entry.alone.items())
+    if bare:  # nothing else is trained
+        others = []
     # What is trained in the end is something that was tried: the whole length too, unless it is given.
     shorter = {} if few else {"epochs": math.ceil(full["epochs"] / SHORTER)}
     lengths = [] if few or "epochs" in fixed else [("epochs", full["epochs"])]
@@ -117,18 +120,21 @@ def choose(
         train,
         common=full | shorter,
         fixed=fixed,
+        bare=bare,
         ledger=Ledger(None if folder is None else folder / NAME, identity),
         settings=1 + (len(starts) + 2 if starts else 0) + len(others) + len(lengths),
         report=report,
     )
     first = best = judge(shorter if lengths else {})
     if starts:
-        start = judge(dict(entry.alone), alone=True)
+        start = first if bare else judge(dict(entry.alone), alone=True)
         for name, value in starts if start.failure is None else ():  # without a base there is nothing to start from
             tried = judge({**start.options, name: value}, alone=True)
             start = tried if tried.beats(start) else start
         changes = {name: value for name, value in start.options.items() if name not in entry.alone}
-        if changes:
+        if bare:
+            best = start
+        elif changes:
             tried = judge({**first.options, **changes})
             best = tried if tried.beats(first) else first
     for name, value in others:

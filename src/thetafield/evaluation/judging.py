@@ -70,6 +70,7 @@ class Judge:
         train: Trains on given domains with given options.
         common: Options of all settings, which each may change.
         fixed: Those that were given, dials among them.
+        bare: Whether all settings train what training starts from and nothing else.
         ledger: Where every candidate is recorded once it is known; those that are recorded there are not tried again.
         settings: How many there will be at most.
         report: Called after every epoch.
@@ -83,12 +84,14 @@ class Judge:
         *,
         common: Mapping[str, Any],
         fixed: Mapping[str, Any],
+        bare: bool,
         ledger: Ledger,
         settings: int,
         report: Report | None,
     ) -> None:
         self.domains, self.folds, self.train = domains, folds, train
-        self.common, self.fixed, self.ledger, self.settings, self.report = common, fixed, ledger, settings, report
+        self.common, self.fixed, self.bare = common, fixed, bare
+        self.ledger, self.settings, self.report = ledger, settings, report
         self.candidates: list[Candidate] = []
         self.observed: list[Observed | None] = []
         self.first_folds: dict[bool, list[float]] = {False: [], True: []}  # of whole trainings, and of starts alone
@@ -102,7 +105,7 @@ class Judge:
             alone: Whether it trains what training starts from and nothing else: there are no dials to turn, and it is
                 given up by the measure of others like it.
         """
-        number = len(self.candidates)
+        number, alone = len(self.candidates), alone or self.bare
         if number == len(self.ledger.entries):
             self.ledger.append(self._tried(options, alone))
         entry = self.ledger.entries[number]
@@ -127,7 +130,7 @@ class Judge:
             if not self.candidates and isinstance(error, OptionError | DataError):
                 raise  # what was given cannot be, whatever is chosen beside it
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
-        if failure is None and len(models) == len(self.folds) and not alone:
+        if failure is None and len(models) == len(self.folds) and (self.bare or not alone):
             observed = self._observed(models, dials)
         seconds = time.perf_counter() - started
         found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
