@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="File of all cases; those that are there are not run again.")
     arguments = parser.parse_args()
     for word in arguments.only:
         if not any(word in (name, f"{name}/{kind}") for name, kind in CASES):
@@ -90,30 +90,43 @@ def main() -> None:
     wanted = [
         (name, kind) for name, kind in CASES if not arguments.only or {name, f"{name}/{kind}"} & {*arguments.only}
     ]
-    found = []
+    told = json.loads(arguments.out.read_text())["found"] if arguments.out and arguments.out.exists() else []
+    found = {(case["dataset"], case["kind"]): case for case in told}
     for name, kind in wanted:
         place = arguments.store / f"{name}-{kind}"
         done = place / "case.json"
-        if not done.exists():
+        if not done.exists() and (name, kind) not in found:
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
             write_json(done, _case(name, kind, place, arguments))
-        said = json.loads(done.read_text())
+        said = json.loads(done.read_text()) if done.exists() else found[name, kind]
         differs = _difference(said, arguments)
         if differs:
-            parser.error(f"{done} was made with {differs}: give the same arguments, or another --store.")
-        found.append(said)
+            where = done if done.exists() else arguments.out
+            parser.error(
+                f"{where} has a case made with {differs}: give the same arguments, or another --store and --out."
+            )
+        found[name, kind] = said
         print(
             f"{name} {kind}: {said['verdict']}, best {said['best']}, right {said['right']}", file=sys.stderr, flush=True
         )
-        summary = {"command": "python " + " ".join(sys.argv), "right": _right(found), "cases": len(found)}
         if arguments.out:
-            write_json(arguments.out, summary | {"found": found})
-    right = _right(found)
-    print(json.dumps({"right": right, "cases": len(found), "share": right / max(1, len(found))}))
+            write_json(arguments.out, _summary(found))
+    summary = _summary(found)
+    print(json.dumps({"right": summary["right"], "cases": summary["cases"], "share": summary["share"]}))
 
 
-def _right(found: list[dict[str, Any]]) -> int:
-    return sum(case["right"] for case in found)
+def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    """Return all cases that are known, those of earlier runs among them."""
+    cases = [found[case] for case in CASES if case in found]
+    right = sum(case["right"] for case in cases)
+    return {
+        "command": "python " + " ".join(sys.argv),
+        "right": right,
+        "cases": len(cases),
+        "share": right / max(1, len(cases)),
+        "missing": [f"{name}/{kind}" for name, kind in CASES if (name, kind) not in found],
+        "found": cases,
+    }
 
 
 def _known() -> str:
