@@ -1,8 +1,9 @@
 """Is the verdict of `compare` right? On real datasets, against domains that the comparison never saw.
 
 For each dataset and kind of folds, domains are held out by that kind from all of them, the comparison runs on the rest,
-and then every candidate is trained on the rest as it was compared and scored on the domains held out. The verdict is
-right where its method is the best there, or within noise of it: the interval of the paired difference holds zero.
+and then every candidate is trained on the rest, on all of their rows, as it was compared and scored on the domains held
+out. The verdict is right where its method is the best there, or within noise of it: the interval of the paired
+difference holds zero.
 
 Run: python benchmarks/verdict.py --store out/verdict --budget 10 --out results/cpu/verdict.json
 """
@@ -92,6 +93,9 @@ def main() -> None:
     ]
     told = json.loads(arguments.out.read_text())["found"] if arguments.out and arguments.out.exists() else []
     found = {(case["dataset"], case["kind"]): case for case in told}
+    for case in told:
+        if differs := _difference(case, arguments):
+            parser.error(f"{arguments.out} was made with {differs}: give the same arguments, or another --out.")
     for name, kind in wanted:
         place = arguments.store / f"{name}-{kind}"
         done = place / "case.json"
@@ -99,12 +103,8 @@ def main() -> None:
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
             write_json(done, _case(name, kind, place, arguments))
         said = json.loads(done.read_text()) if done.exists() else found[name, kind]
-        differs = _difference(said, arguments)
-        if differs:
-            where = done if done.exists() else arguments.out
-            parser.error(
-                f"{where} has a case made with {differs}: give the same arguments, or another --store and --out."
-            )
+        if differs := _difference(said, arguments):
+            parser.error(f"{done} was made with {differs}: give the same arguments, or another --store.")
         found[name, kind] = said
         print(
             f"{name} {kind}: {said['verdict']}, best {said['best']}, right {said['right']}", file=sys.stderr, flush=True

@@ -145,6 +145,7 @@ def test_folds_of_other_kinds(kind, tmp_path):
 def test_a_large_table_is_compared_on_some_rows_and_the_best_method_trained_on_all(tmp_path, monkeypatch):
     domains = domain_set("steady", num_domains=8, rows=20)
     monkeypatch.setattr("thetafield.compare.run.CELLS", domains.x.numel() / 20)
+    monkeypatch.setattr("thetafield.compare.fold.FEWEST_ROWS", 1)
     folds = []
 
     class Watched(Here):

@@ -121,7 +121,7 @@ def test_knots_lie_between_the_training_domains():
 
 @pytest.mark.parametrize("base", ["pooled", "knots"])
 def test_no_epochs_train_the_base_alone_and_as_it_is_trained_before_the_rest(base):
-    small = {"base": base, "base_steps": 20, "tune_steps": 5, "samples": 8}
+    small = {"base": base, "base_steps": 20, "tune_steps": 5, "samples": 8, "metric": False}
     alone, whole = (make_method("neurallio", toy_problem(), epochs=epochs, **small) for epochs in (0, 2))
     assert {entry["phase"] for entry in fit(alone).history} == {"pooled"}
     fit(whole)

@@ -14,6 +14,7 @@ from thetafield.streams import numpy_stream
 PILOT = (1 / 60, 1 / 20)  # shares of a method's length that its pilot trains for
 LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
 BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
+LEAST = 0.5  # share of those samples that are drawn of wide inputs at least
 SAMPLES = 250  # of a domain, where a method decides by itself
 WIDE = 128  # numbers of a sample up to which all that holds
 SAFETY = 1.25  # machines are busy, and some settings take longer than others
@@ -94,7 +95,7 @@ DRAWN = (
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
     *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
-    *(Rung(share, depth="bare") for share in (0.5, 0.3)),
+    Rung(START, depth="bare"),
     Rung(0.05),
 )
 
@@ -169,10 +170,14 @@ def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, in
     return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
 
 
-def bare(method: str, given: Given = NOTHING) -> Given:
-    """Return the options under which a method trains what it starts from alone; none where what is given forbids it."""
-    alone = METHODS[method].alone
-    return NOTHING if given.keys() & alone.keys() or given.get("base") == "none" else alone
+def bare(method: str, given: Given = NOTHING) -> dict[str, int]:
+    """Return the options under which a method trains what it starts from alone; none where what is given forbids it.
+
+    >>> bare("neurallio"), bare("neurallio", {"epochs": 5}), bare("erm")
+    ({'epochs': 0}, {}, {})
+    """
+    entry = METHODS[method]
+    return {"epochs": 0} if entry.alone and "epochs" not in given and entry.has_start(given) else {}
 
 
 def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
@@ -181,7 +186,7 @@ def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
     Wide inputs, such as series, are dear: a batch of them is as much smaller.
 
     >>> thrifty("erm", 40), thrifty("erm", 160), thrifty("erm", 160, cells=600)
-    ({}, {'samples': 25}, {'samples': 5})
+    ({}, {'samples': 25}, {'samples': 8})
     """
     default = schema(METHODS[method]).get("samples", (int, 0))[1]
     default = SAMPLES if default is None else default
@@ -189,7 +194,7 @@ def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
     if default * domains <= 2 * BATCH * narrow:
         return {}
     fewest = FEWEST_OF_CHARTS if METHODS[method].choices else FEWEST_SAMPLES
-    return {"samples": min(default, max(math.ceil(fewest * narrow), int(BATCH * narrow) // domains))}
+    return {"samples": min(default, max(math.ceil(fewest * max(narrow, LEAST)), int(BATCH * narrow) // domains))}
 
 
 def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -> dict[str, Any]:
@@ -233,9 +238,7 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
     if load.domains < choosing.FEWEST:
         return 0.0
     full = checked(entry, dict(fixed), method)
-    names = entry.choices_of_few if few else None
-    starts = len(choosing.open_options(entry.foundations, names, full, fixed))
-    others = len(choosing.open_options(entry.choices, names, full, fixed))
+    starts, others = map(len, choosing.open_options(method, full, fixed, few))
     count, wanted = (choosing.FOLDS_OF_FEW, choosing.JUDGED_OF_FEW) if few else (choosing.FOLDS, choosing.JUDGED)
     folds = min(count, math.ceil(wanted * count / load.domains))
     whole = pace.seconds(rung.share)
@@ -247,11 +250,19 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
     return folds * (short * (1 + bool(starts) + others) + alone + longest)
 
 
+def _has_bare(method: str, load: Load, given: Given) -> bool:
+    """Return whether there is anything to choose of what a method starts from, and it can be trained alone."""
+    fixed = {**given, **bare(method, given)}
+    full = checked(METHODS[method], dict(fixed), method)
+    starts, _ = choosing.open_options(method, full, fixed, load.domains < choosing.FEW)
+    return bool(bare(method, given) and starts)
+
+
 def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
     """Return what there is to choose from for a method, the most thorough first."""
     if METHODS[method].choices:
         if load.domains >= choosing.FEWEST and given.get("select", True):
-            return [rung for rung in CHOSEN if rung.depth != "bare" or bare(method, given)]
+            return [rung for rung in CHOSEN if rung.depth != "bare" or _has_bare(method, load, given)]
         return [Rung(share) for share in (1.0, 0.5, 0.25, 0.1, 0.05)]  # so few domains choose nothing
     left = set(METHODS[method].space) - set(given)
     found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.edges)) for rung in DRAWN]

@@ -13,6 +13,7 @@ from thetafield.datasets.base import Dataset
 from thetafield.streams import torch_stream
 
 MOST = 5  # outer folds
+FEWEST_ROWS = 100  # of a domain that are always taken
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Fold:
         kind: Which domains are held out: "random", "blocked", "edge" or "time".
         count: Number of folds.
         number: Which of them; None trains on all domains, and selects by one fold of the kind.
-        every: Of each domain's samples, one in so many is taken.
+        every: Of each domain's samples, one in so many is taken, but a hundred if it has them.
     """
 
     population: Population
@@ -57,8 +58,9 @@ def _built(fold: Fold, seed: int) -> Dataset:
     if fold.every == 1:
         return data
     stream = torch_stream(seed, "rows", fold.number or 0)
-    train = data.train.thinned(fold.every, stream)
-    return replace(data, train=train, test={name: each.thinned(fold.every, stream) for name, each in data.test.items()})
+    train = data.train.thinned(fold.every, FEWEST_ROWS, stream)
+    test = {name: each.thinned(fold.every, FEWEST_ROWS, stream) for name, each in data.test.items()}
+    return replace(data, train=train, test=test)
 
 
 def _divided(fold: Fold, seed: int) -> Dataset:

@@ -95,27 +95,23 @@ class Pilot(FoldJob):
         """Train for two shares of the method's length, and return the seconds of each."""
         data = self.fold.build(self.seed)
         METHODS[self.method].check_needs(data.train, data.ordered, self.fold.name)
-        entry, alone = METHODS[self.method], 0.0
-        chosen = {"select": False} if entry.choices else {}
-        only_start = bare(self.method, self.options)
+        chosen = {"select": False} if METHODS[self.method].choices else {}
+        parts = [shortened(self.method, share, self.options) for share in (PILOT[0], *PILOT)]
+        only_start = bare(self.method, self.options) if self.options.get("select", True) else {}
         if only_start:
-            started = time.perf_counter()
-            options = {**self.options, **shortened(self.method, 0.0, self.options), **only_start, **chosen}
-            evaluate(_trained(self, data, options, device), _held_out(data))
-            alone = time.perf_counter() - started
+            parts.append({**shortened(self.method, 0.0, self.options), **METHODS[self.method].alone})
         seconds, scores = [], None
-        for share in (PILOT[0], *PILOT):  # the first one imports and warms up, and is not counted
+        for part in parts:
             started = time.perf_counter()
-            options = {**self.options, **shortened(self.method, share, self.options), **chosen}
-            scores = evaluate(_trained(self, data, options, device), _held_out(data))
+            scores = evaluate(_trained(self, data, {**self.options, **part, **chosen}, device), _held_out(data))
             seconds.append(time.perf_counter() - started)
         assert scores is not None
         return {
             "metric": scores.metric,
             "score": scores.score,
             "train_seconds": sum(seconds),
-            "seconds": seconds[1:],
-            "alone": alone,
+            "seconds": seconds[1:3],  # the first one imports and warms up
+            "alone": seconds[3] if only_start else 0.0,
         }
 
 

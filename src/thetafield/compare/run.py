@@ -17,7 +17,7 @@ from thetafield.compare import folder as files
 from thetafield.compare.board import Layout
 from thetafield.compare.budget import Load, rungs
 from thetafield.compare.checks import check_domains, warnings_of
-from thetafield.compare.fold import fold_count
+from thetafield.compare.fold import FEWEST_ROWS, fold_count
 from thetafield.compare.outcome import Compared, write_outcome
 from thetafield.compare.population import Population, StoredPopulation
 from thetafield.compare.stages import Display, Planned, Stages, hired, silent
@@ -180,8 +180,8 @@ def _about_rows(every: int, domains: DomainSet, budget: float) -> list[str]:
     if every == 1:
         return []
     return [
-        f"The table is large for {budget:g} min: methods were compared on one in {every} rows of each domain, and the "
-        f"recommended one was then trained on all {len(domains.x):,}; give about --budget "
+        f"The table is large for {budget:g} min: methods were compared on one in {every} rows of each domain with more "
+        f"than {FEWEST_ROWS}, and the recommended one was then trained on all {len(domains.x):,}; give about --budget "
         f"{math.ceil(domains.x.numel() / CELLS)} to compare on all of them."
     ]
 
@@ -204,6 +204,9 @@ def _about_time(
     if untuned:
         ran = "it ran with its defaults" if len(untuned) == 1 else "they ran with their defaults"
         found.append(f"The budget was too small to tune {', '.join(untuned)}: {ran}.")
+    bare = [each.method for each in plan.allotments if each.rung is not None and each.rung.depth == "bare"]
+    if bare:
+        found.append(f"The budget was too small for more than the base of {', '.join(bare)}, which the data chose.")
     if short:
         found.append(f"The budget was too small for the full length of training of {', '.join(short)}.")
     if seconds > 66 * budget and not resumed:

@@ -164,7 +164,7 @@ class Stages:
 
     def turns(self, methods: int, jobs: int) -> float:
         """Return how many folds of all methods together come one after another, the last training included."""
-        return self.count / min(jobs, self.count * methods) + REFITS / methods
+        return self.count / min(jobs, self.count * methods) + REFITS * self.every / methods
 
     def minutes(self, fold: float, methods: int, jobs: int, spent: float) -> int:
         """Return a budget in which a method whose fold takes so many seconds has its share, after those spent."""

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -95,11 +95,8 @@ def choose(
     few = len(domains) < FEW
     folds = _folds(domains, seed, kind, few)
     full = checked(entry, dict(fixed), method)
-    starts = open_options(entry.foundations, entry.choices_of_few if few else None, full, fixed)
-    others = open_options(entry.choices, entry.choices_of_few if few else None, full, fixed)
-    bare = bool(entry.alone) and all(full[name] == value for name, value in entry.alone.items())
-    if bare:  # nothing else is trained
-        others = []
+    starts, others = open_options(method, full, fixed, few)
+    bare = full["epochs"] == 0  # then nothing is trained but the start
     # What is trained in the end is something that was tried: the whole length too, unless it is given.
     shorter = {} if few else {"epochs": math.ceil(full["epochs"] / SHORTER)}
     lengths = [] if few or "epochs" in fixed else [("epochs", full["epochs"])]
@@ -118,17 +115,17 @@ def choose(
         domains,
         folds,
         train,
-        common=full | shorter,
+        common={**full, **shorter, **(entry.alone if bare else {})},
         fixed=fixed,
         bare=bare,
         ledger=Ledger(None if folder is None else folder / NAME, identity),
-        settings=1 + (len(starts) + 2 if starts else 0) + len(others) + len(lengths),
+        settings=1 + (len(starts) + (0 if bare else 2) if starts else 0) + len(others) + len(lengths),
         report=report,
     )
     first = best = judge(shorter if lengths else {})
     if starts:
         start = first if bare else judge(dict(entry.alone), alone=True)
-        for name, value in starts if start.failure is None else ():  # without a base there is nothing to start from
+        for name, value in starts:
             tried = judge({**start.options, name: value}, alone=True)
             start = tried if tried.beats(start) else start
         changes = {name: value for name, value in start.options.items() if name not in entry.alone}
@@ -154,14 +151,24 @@ def choose(
 
 
 def open_options(
-    choices: Mapping[str, tuple[Any, ...]],
-    names: Sequence[str] | None,
-    full: Mapping[str, Any],
-    fixed: Mapping[str, Any],
-) -> list[tuple[str, Any]]:
-    """Return what there is to try beside what is set, one option and value after the other; of all names if None."""
-    left = [name for name in choices if name not in fixed and (names is None or name in names)]
-    return [(name, value) for name in left for value in choices[name] if full[name] != value]
+    method: str, full: Mapping[str, Any], fixed: Mapping[str, Any], few: bool
+) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """Return what there is to try beside what is set, option by option: of the start, and of the rest.
+
+    Args:
+        method: Registry name of the method.
+        full: All of its options.
+        fixed: Those that were given.
+        few: Whether there are few domains, which can tell less.
+    """
+    entry = METHODS[method]
+
+    def left(choices: Mapping[str, tuple[Any, ...]]) -> list[tuple[str, Any]]:
+        names = [name for name in choices if name not in fixed and (not few or name in entry.choices_of_few)]
+        return [(name, value) for name in names for value in choices[name] if full[name] != value]
+
+    starts = left(entry.foundations) if entry.has_start(full) else []
+    return starts, [] if full["epochs"] == 0 else left(entry.choices)
 
 
 def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:

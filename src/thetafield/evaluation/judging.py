@@ -152,7 +152,7 @@ class Judge:
             trained = self.train(self.domains.select(kept), options=setting, report=tell, recall=self.recalls[fold])
             assert isinstance(trained.model, FieldModel)
             models.append(trained.model)
-            dials = NOTHING_CARRIED if alone else self.fixed
+            dials = {**NOTHING_CARRIED, **self.fixed, "shrink": 0.0} if alone else self.fixed
             errors.append(dialled_errors(trained.model, self.domains.select(held), dials))
             if fold == 0 and least(errors[0]) > HOPELESS * min(self.first_folds[alone], default=math.inf):
                 return

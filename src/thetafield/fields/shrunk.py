@@ -84,5 +84,7 @@ class ShrunkField(ParameterField):
         return torch.where(alpha < NOTHING, base, base + alpha * (self.moved.opinions(z) - self.centre))
 
     def relevance(self, z: Tensor) -> Tensor:
-        """Return that of what was carried."""
-        return self.moved.relevance(z)
+        """Return that of what was carried, or of the base where nothing was."""
+        learned = self.moved.learned_relevance
+        told = learned is not None and bool(learned.any())
+        return self.base.relevance(z) if self.shrink == 0 and not told else self.moved.relevance(z)

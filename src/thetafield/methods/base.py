@@ -120,6 +120,11 @@ class Learner(ABC):
     def __init__(self, problem: Problem) -> None: ...
 
     @classmethod
+    def has_start(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether training under these options starts from something that has a training of its own."""
+        return bool(cls.foundations)
+
+    @classmethod
     def check_ranks(cls, ranks: Ranks) -> None:
         """Raise a sentence where there are more ranks than the method can use."""
         if ranks.several and not cls.divisible:

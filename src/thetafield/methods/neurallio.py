@@ -1,7 +1,8 @@
 """NeuralLio as we train it: charts that the data chose, a start at a base, and an atlas instead of one chart."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +54,8 @@ class NeuralLio(NeuralLioPaper):
 
     Args:
         problem: The training side.
-        epochs: Passes over all anchors; 0 trains the base alone, and nothing is carried.
+        epochs: Passes over all anchors; 0 trains the base alone, and nothing is carried; a metric then tells which
+            descriptors matter, and no more.
         block: Anchors per step; None takes ten, or a fifth of the domains up to 256, so that the number of steps does
             not grow with the domains before that.
         samples: Samples drawn from each domain per step; 0 takes all; None takes 250, or fewer down to 64 where a step
@@ -102,7 +104,7 @@ class NeuralLio(NeuralLioPaper):
         "base": ("reading", "knots", "hypernet"),
         "base_steps": (300, 3000),  # last: what reads z learns by heart sooner than what does not
     }
-    alone = {"epochs": 0}
+    alone = {"epochs": 0, "metric": False}
     choices = {
         "base": ("none",),
         "freeze": (True,),
@@ -191,10 +193,15 @@ class NeuralLio(NeuralLioPaper):
         self.pooled = None if kind == "none" else base_of(problem, kind, base_steps, *self.firmness)
         self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
 
+    @classmethod
+    def has_start(cls, options: Mapping[str, Any]) -> bool:
+        """Return whether there is a base."""
+        return options.get("base") != "none"
+
     def phases(self) -> list[Phase]:
-        """Return the phase of the base and, if more is wanted, that of the metric's probes and the joint one."""
+        """Return the phase of the base, that of the probes which the metric is learned from, and the joint one."""
         phases = [] if self.pooled is None else self.pooled.phases()
-        if self.probes is not None and self.epochs:
+        if self.probes is not None:
             probes, field = self.probes, self.learned
             assert field.learned_relevance is not None
             tuned = replace(
