@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from thetafield import DomainSet
+from thetafield.data.thinning import thinned
 from thetafield.errors import DataError
 
 SIZES = st.lists(st.integers(1, 7), min_size=1, max_size=6)
@@ -311,8 +312,8 @@ def test_one_in_so_many_samples_of_each_domain_is_drawn_at_random(every):
     sizes = [1, 7, 20, 3]
     domain = np.repeat(np.arange(4), sizes)
     whole = DomainSet.from_arrays(np.arange(31.0)[:, None], domain % 2, domain=domain, z=np.arange(4.0)[domain, None])
-    some = [whole.thinned(every, 1, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
-    assert whole.thinned(every, 5, torch.Generator()).sizes.tolist() == [
+    some = [thinned(whole, every, 1, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert thinned(whole, every, 5, torch.Generator()).sizes.tolist() == [
         max(-(-size // every), min(size, 5)) for size in sizes
     ]
     assert some[0].sizes.tolist() == [-(-size // every) for size in sizes]

@@ -9,6 +9,7 @@ import numpy as np
 from thetafield.compare.population import Population
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import domain_folds, most_folds
+from thetafield.data.thinning import thinned
 from thetafield.datasets.base import Dataset
 from thetafield.streams import torch_stream
 
@@ -58,8 +59,8 @@ def _built(fold: Fold, seed: int) -> Dataset:
     if fold.every == 1:
         return data
     stream = torch_stream(seed, "rows", fold.number or 0)
-    train = data.train.thinned(fold.every, FEWEST_ROWS, stream)
-    test = {name: each.thinned(fold.every, FEWEST_ROWS, stream) for name, each in data.test.items()}
+    train = thinned(data.train, fold.every, FEWEST_ROWS, stream)
+    test = {name: thinned(each, fold.every, FEWEST_ROWS, stream) for name, each in data.test.items()}
     return replace(data, train=train, test=test)
 
 

@@ -257,18 +257,6 @@ class DomainSet:
             on_disk=False,  # the picked samples are in memory now
         )
 
-    def thinned(self, every: int, fewest: int, generator: torch.Generator) -> "DomainSet":
-        """Return one in `every` samples of each domain, or `fewest` if it has them, drawn at random, in their order."""
-        sizes, starts = self.sizes.cpu(), self.offsets[:-1].cpu()
-        domain = torch.arange(len(self)).repeat_interleave(sizes)
-        # Samples in a random order within their domain: periodic ones, such as hours, are not taken at one phase.
-        order = torch.argsort(domain + torch.rand(len(domain), generator=generator, dtype=torch.float64))
-        kept = torch.maximum(-(-sizes // every), sizes.clamp(max=fewest))
-        place = torch.arange(len(domain)) - starts[domain]
-        rows = order[place < kept[domain]].sort().values.to(self.offsets.device)
-        offsets = torch.cat([kept.new_zeros(1), kept.cumsum(0)]).to(self.offsets.device)
-        return replace(self, x=self.x[rows], y=self.y[rows], offsets=offsets, on_disk=False)
-
     def with_descriptors(
         self, z: Tensor, descriptors: Sequence[str], factors: Sequence[str] | None = None
     ) -> "DomainSet":
