@@ -193,9 +193,9 @@ ESTIMATORS = {
     ),
     "option out of range": (
         {},
-        {"options": {"epochs": 0}},
+        {"options": {"base_steps": 0}},
         OptionError,
-        "option 'epochs' expects at least 1, but got 0",
+        "option 'base_steps' expects at least 1, but got 0",
     ),
     "unknown predictor": ({}, {"predictor": "mpl"}, OptionError, "There is no predictor 'mpl'; did you mean 'mlp'?"),
     "unknown predictor option": (

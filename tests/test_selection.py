@@ -207,4 +207,4 @@ def test_every_space_is_shown(name, capsys):
 
     (entry,) = [entry for entry in catalogue("methods")["methods"] if entry["name"] == name]
     assert set(entry["space"]) == set(METHODS[name].space)
-    assert set(entry["choices"]) == set(METHODS[name].choices)
+    assert set(entry["choices"]) == {*METHODS[name].foundations, *METHODS[name].choices}
