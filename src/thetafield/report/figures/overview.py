@@ -78,7 +78,7 @@ def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
             ax.errorbar(mark.mean, row, xerr=mark.spread, fmt="o", color=colour, markersize=5, elinewidth=1.4, zorder=3)
     ax.set_yticks(range(len(marks)), [mark.method for mark in marks])
     ax.set_ylim(len(marks) - 0.4, -0.6)
-    ax.set_xlim(0, None)
+    ax.set_xlim(0, 1.03 * ax.get_xlim()[1])  # a dot at the end is whole, however close all of them lie
     for row, mark in enumerate(marks):
         if mark.mean is None and mark.word != "–":
             ax.text(
