@@ -5,7 +5,7 @@ from torch import Tensor
 from thetafield.data.domains import DomainBatch
 from thetafield.methods.base import METHODS, Problem
 from thetafield.methods.pooled import PooledMethod
-from thetafield.methods.space import DROPOUT, LR, STEPS, Choice
+from thetafield.methods.space import DECAY, DROPOUT, LR, STEPS
 from thetafield.options import Count, NonNegative, Positive, Share
 
 
@@ -29,7 +29,7 @@ class ERM(PooledMethod):
     title = "ERM"
     reference = "Vapnik, 1999"
     divisible = True
-    space = {"steps": STEPS, "lr": LR, "weight_decay": Choice((0.0, 1e-5, 1e-4)), "dropout": DROPOUT}
+    space = {"steps": STEPS, "lr": LR, "weight_decay": DECAY, "dropout": DROPOUT}
 
     def __init__(
         self,

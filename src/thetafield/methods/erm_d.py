@@ -3,7 +3,7 @@
 from thetafield.fields.modulated import ModulatedField
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.reading import ReadingMethod
-from thetafield.methods.space import DROPOUT, LR, STEPS, Choice
+from thetafield.methods.space import DECAY, DROPOUT, LR, STEPS, Choice
 from thetafield.options import Count, Natural, NonNegative, Positive, Share
 
 
@@ -35,6 +35,7 @@ class ERMD(ReadingMethod[ModulatedField]):
         "hidden": Choice(((32,), (32, 32), (128, 128))),
         "knots": Choice((0, 16)),
         "lr": LR,
+        "weight_decay": DECAY,
         "dropout": DROPOUT,
     }
 

@@ -3,7 +3,7 @@
 from thetafield.fields.hypernet import HypernetField
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.reading import ReadingMethod
-from thetafield.methods.space import DROPOUT, LR, Choice
+from thetafield.methods.space import DECAY, DROPOUT, LR, Choice
 from thetafield.options import Count, NonNegative, Positive, Share
 
 
@@ -34,6 +34,7 @@ class Hypernet(ReadingMethod[HypernetField]):
         "lr": LR,
         "hidden": Choice(((128,), (128, 128), (256, 256, 256))),
         "latent_dim": Choice((16, 32, 64)),
+        "weight_decay": DECAY,
         "dropout": DROPOUT,
     }
 

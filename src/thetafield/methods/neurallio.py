@@ -100,7 +100,7 @@ class NeuralLio(NeuralLioPaper):
     origin: Tensor
     foundations = {
         "base_dropout": (0.2,),
-        "base_decay": (5e-3,),
+        "base_decay": (5e-3, 2e-2),
         "base": ("reading", "knots", "hypernet"),
         "base_steps": (300, 3000),  # last: what reads z learns by heart sooner than what does not
     }

@@ -61,6 +61,7 @@ LR = Range(3e-4, 3e-3)
 STEPS = Choice((200, 600, 2000))
 # Of heads that remember single samples; small ones on much data need none.
 DROPOUT = Choice((0.0, 0.2))
+DECAY = Choice((0.0, 1e-4, 5e-3, 2e-2))
 
 
 def draw_settings(space: Space, stream: np.random.Generator, fixed: Mapping[str, Any]) -> dict[str, Any]:
