@@ -7,6 +7,7 @@ from thetafield.report.store import shortfalls as falls
 from thetafield.report.store import standing
 from thetafield.report.store.comparison import MACRO, MICRO, WORST, Measure, comparison
 from thetafield.report.store.pairing import duel_table, duels
+from thetafield.report.store.parts import part_table
 from thetafield.report.store.picture import Picture
 from thetafield.report.store.properties import law_table, time_table, trust_table
 from thetafield.report.store.reading import Results
@@ -115,6 +116,8 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
         tables.append(duel_table(results, found))
     trust = trust_table(results)
     tables += [trust] * (not trust.empty and plain.name != "ablation")
+    parts = part_table(results)
+    tables += [parts] * (not parts.empty and plain.name != "ablation")
     pictures: list[Picture] = []
     if wanted.figures and results.trials:
         from thetafield.report.store.domain_pictures import domain_pictures

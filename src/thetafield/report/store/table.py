@@ -185,7 +185,7 @@ def marked(rows: Iterable[Row], columns: Sequence[Column], by_part: bool = False
 def sized(cell: Cell, means: Sequence[float], metric: str) -> Cell:
     """Give a cell the digits that it needs.
 
-    Errors in % have two behind the point, seconds as many as they deserve, and other units, all over a column, three
+    What is in % has two behind the point, seconds as many as they deserve, and other units, all over a column, three
     that count in its smallest mean.
 
     >>> [sized(Cell.of([v]), [0.66, 12.0], m).text for v, m in ((34.5, "error"), (12.0, "mae"), (711.2, "seconds"))]
@@ -194,7 +194,7 @@ def sized(cell: Cell, means: Sequence[float], metric: str) -> Cell:
     value = cell.value or 1.0
     if metric == "seconds":
         digits = 0 if value >= 100 else 1 if value >= 1 else 1 - math.floor(math.log10(value))
-    elif metric == "error":
+    elif metric in ("error", "percent"):
         digits = 2
     else:
         smallest = min((abs(value) for value in means if value), default=1.0)
