@@ -149,3 +149,10 @@ def test_nothing_of_what_is_carried_gives_back_the_base_exactly(base):
     field, at = fitted.model_.field, torch.rand(9, 2)
     assert torch.equal(field(at), field.base(at))
     assert not torch.equal(field.base(at)[:4], field.base(at)[5:])
+
+
+@pytest.mark.parametrize("base", ["pooled", "reading", "knots", "hypernet"])
+@pytest.mark.parametrize(("samples", "drawn"), [(5, 5), (200, 64), (0, 64), (None, 64)])
+def test_a_base_draws_no_more_than_was_asked_for(base, samples, drawn):
+    method = make_method("neurallio", toy_problem(), base=base, samples=samples, select=False)
+    assert method.pooled.samples == drawn

@@ -29,18 +29,31 @@ SMALLEST, LARGEST, STEPS = 10, 256, 5  # anchors of a block, and blocks of an ep
 SAMPLES, FEWEST_SAMPLES, ENOUGH = 250, 64, 2**15  # of a domain in a step, at most and at least, and of all together
 
 
-def base_of(problem: Problem, kind: str, steps: int, dropout: float, decay: float) -> ERM | ERMD | Hypernet:
+def base_of(
+    problem: Problem, kind: str, steps: int, samples: int, dropout: float, decay: float
+) -> ERM | ERMD | Hypernet:
     """Return how a base of a kind is trained."""
     if kind == "reading":
-        return ERMD(problem, steps=steps, dropout=dropout, weight_decay=decay)
+        return ERMD(problem, steps=steps, samples=samples, dropout=dropout, weight_decay=decay)
     if kind == "knots":
         # So many intervals tell single domains apart, and would be learned by heart.
         dropout, decay = max(DROPOUT, dropout), max(DECAY, decay)
-        return ERMD(problem, steps=steps, hidden=(), knots=KNOTS, lr=3e-3, dropout=dropout, weight_decay=decay)
+        return ERMD(
+            problem,
+            steps=steps,
+            samples=samples,
+            hidden=(),
+            knots=KNOTS,
+            lr=3e-3,
+            dropout=dropout,
+            weight_decay=decay,
+        )
     if kind == "hypernet":
         # The method of that name has the paper's wide decoder, which costs ten times as much and is no better here.
-        return Hypernet(problem, steps=steps, widths=(128,), lr=3e-3, dropout=dropout, weight_decay=decay)
-    return ERM(problem, steps=steps, dropout=dropout, weight_decay=decay)
+        return Hypernet(
+            problem, steps=steps, samples=samples, widths=(128,), lr=3e-3, dropout=dropout, weight_decay=decay
+        )
+    return ERM(problem, steps=steps, samples=samples, dropout=dropout, weight_decay=decay)
 
 
 @METHODS.register("neurallio")
@@ -59,7 +72,7 @@ class NeuralLio(NeuralLioPaper):
         block: Anchors per step; None takes ten, or a fifth of the domains up to 256, so that the number of steps does
             not grow with the domains before that.
         samples: Samples drawn from each domain per step; 0 takes all; None takes 250, or fewer down to 64 where a step
-            sees so many domains that all of them together would be more than 32,768.
+            sees so many domains that all of them together would be more than 32,768. The base draws 64 at most.
         neighbours: k, beside the anchor itself; None takes five, or a sixth of the domains where that is less, since
             five of few domains reach far across Z.
         base: "pooled" starts at one model of all domains, "reading" at one that reads z as a further input, "knots" at
@@ -190,7 +203,8 @@ class NeuralLio(NeuralLioPaper):
         # Probes need a backbone that knows the data, even where nothing else starts at it.
         kind = "pooled" if base == "none" and learned and backbone else base
         self.firmness = (base_dropout, base_decay)
-        self.pooled = None if kind == "none" else base_of(problem, kind, base_steps, *self.firmness)
+        drawn = min(samples, FEWEST_SAMPLES) if samples else FEWEST_SAMPLES
+        self.pooled = None if kind == "none" else base_of(problem, kind, base_steps, drawn, *self.firmness)
         self.untouched = {name: tensor.clone() for name, tensor in self.predictor.backbone.state_dict().items()}
 
     @classmethod

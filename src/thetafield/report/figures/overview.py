@@ -75,7 +75,17 @@ def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
         if mark.paper is not None:
             ax.plot(mark.paper, row, "D", color=MUTED, markerfacecolor=PAPER, markersize=4.5, zorder=2)
         if mark.mean is not None:
-            ax.errorbar(mark.mean, row, xerr=mark.spread, fmt="o", color=colour, markersize=5, elinewidth=1.4, zorder=3)
+            ax.errorbar(
+                mark.mean,
+                row,
+                xerr=mark.spread,
+                fmt="o",
+                color=colour,
+                markersize=5,
+                elinewidth=1.4,
+                zorder=3,
+                clip_on=False,
+            )
     ax.set_yticks(range(len(marks)), [mark.method for mark in marks])
     ax.set_ylim(len(marks) - 0.4, -0.6)
     ax.set_xlim(0, 1.03 * ax.get_xlim()[1])  # a dot at the end is whole, however close all of them lie

@@ -14,6 +14,7 @@ from thetafield.report.figures.curves import LINE_COLOURS
 from thetafield.report.style import ERROR, FAINT, MUTED, PAPER, styled
 
 WIDTH, ROW, PER_ROW = 10.4, 2.55, 2
+LONG = 6  # signs of a tick's label from which three of them touch those of the next map
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def _maps(part: SubFigure, located: Located) -> None:
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(3))
             axis.set_major_formatter(ScalarFormatter(useOffset=False))
+        if max(map(len, ax.xaxis.get_major_formatter().format_ticks(ax.get_xticks()))) > LONG:
+            ax.xaxis.set_major_locator(MaxNLocator(2, prune="both"))
     axes[0].set_ylabel(located.axes[1])
     bar = part.colorbar(scale, cax=axes[-1].inset_axes((1.06, 0, 0.06, 1)), label=located.measure)
     bar.outline.set_visible(False)

@@ -21,7 +21,7 @@ def overview_picture(table: Table) -> Picture | None:
     """Return a comparison at a glance; None where hardly anything is in it."""
     columns = []
     telling = [i for i in range(len(table.columns)) if sum(row.cells[i].value is not None for row in table.rows) > 1]
-    # All panels share their lines, and one that is empty everywhere says nothing.
+    # All panels share their lines, and one without results says nothing, whatever the paper prints.
     rows = [row for row in table.rows if any(_says_something(row.cells[i]) for i in telling)]
     for position in telling:
         column, marks = table.columns[position], []
@@ -41,7 +41,7 @@ def overview_picture(table: Table) -> Picture | None:
     return Picture(
         name=f"{table.name}-overview",
         title="At a glance",
-        caption="A dot is the mean over seeds, its line the standard deviation. Datasets without results are left out.",
+        caption="A dot is the mean over seeds, its line the standard deviation. What has no results is left out.",
         alt=f"The values of the table as dots, one panel for each dataset. The best are: {best}.",
         command=table.command,
         draw=lambda: overview(columns),
@@ -49,7 +49,7 @@ def overview_picture(table: Table) -> Picture | None:
 
 
 def _says_something(cell: Cell) -> bool:
-    return cell.value is not None or cell.printed is not None or cell.word != "–"
+    return cell.value is not None or cell.word not in ("", "–")
 
 
 def sensitivity_picture(results: Results, panels: Sequence[Panel], title: str) -> Picture:
