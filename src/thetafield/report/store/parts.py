@@ -20,7 +20,7 @@ def part_table(results: Results) -> Table:
         (Column("Best base", "instead of the pooled one, both alone", ""), _best_base),
         (Column("Charts", "on the pooled base", ""), lambda tried: _charts(tried, False)),
         (Column("Charts", "on the best base", ""), lambda tried: _charts(tried, True)),
-        (Column("No base", "", ""), lambda tried: _without(tried, "base", "none")),
+        (Column("No base", "instead of the best one", ""), lambda tried: _without(tried, "base", "none")),
         (Column("No metric", "", ""), lambda tried: _without(tried, "metric", False)),
         (Column("Frozen backbone", "", ""), lambda tried: _without(tried, "freeze", True)),
         (Column("10 neighbours", "instead of 5", ""), lambda tried: _without(tried, "neighbours", 10)),
@@ -63,7 +63,8 @@ def _cell(values: Sequence[float], notes: Notes) -> Cell:
 def _best_base(tried: Sequence[Tried]) -> float | None:
     """Return what the best base does beside the default one, both without charts."""
     alone = [one for one in tried if one["options"].get("epochs") == 0 and one["score"] is not None]
-    return _change(min(alone, key=_score), alone[0]) if len(alone) > 1 else None
+    whole = [one for one in alone if one["folds"] == alone[0]["folds"]]  # others were given up
+    return _change(min(whole, key=_score), alone[0]) if len(alone) > 1 else None
 
 
 def _charts(tried: Sequence[Tried], chosen: bool) -> float | None:
