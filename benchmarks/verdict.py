@@ -1,9 +1,10 @@
 """Is the verdict of `compare` right? On real datasets, against domains that the comparison never saw.
 
 For each dataset and kind of folds, domains are held out by that kind from all of them, the comparison runs on the rest,
-and then every candidate is trained on the rest, on all of their rows, as it was compared and scored on the domains held
-out. The verdict is right where its method is the best there, or within noise of it: the interval of the paired
-difference holds zero.
+and then every candidate that took part in it is trained on the rest, on all of their rows, as it was compared, and
+scored on the domains held out. The verdict is right where its method is the best there, or within noise of it: the
+interval of the paired difference holds zero. Who had no place in the budget is told by case (`absent`), and in how many
+cases nobody was left out (`whole`).
 
 Run: python benchmarks/verdict.py --store out/verdict --budget 10 --out results/cpu/verdict.json
 """
@@ -33,7 +34,6 @@ from thetafield.data.folds import domain_folds
 from thetafield.datasets.base import DATASETS, Dataset
 from thetafield.evaluation.pairs import Paired
 from thetafield.files import write_json
-from thetafield.methods.base import METHODS
 from thetafield.report.suite_progress import suite_display
 from thetafield.training.train import pick_device
 
@@ -120,13 +120,23 @@ def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     cases = [found[case] for case in CASES if case in found]
     right = sum(case["right"] for case in cases)
     return {
-        "command": "python " + " ".join(sys.argv),
+        "command": "python " + " ".join(_without_only(sys.argv)),
         "right": right,
         "cases": len(cases),
         "share": right / max(1, len(cases)),
+        "whole": sum(not case["absent"] for case in cases),
         "missing": [f"{name}/{kind}" for name, kind in CASES if (name, kind) not in found],
         "found": cases,
     }
+
+
+def _without_only(words: list[str]) -> list[str]:
+    """Return a command for all cases: who is asked for one of them goes on from the others."""
+    if "--only" not in words:
+        return words
+    start = words.index("--only")
+    end = next((i for i in range(start + 1, len(words)) if words[i].startswith("--")), len(words))
+    return words[:start] + words[end:]
 
 
 def _known() -> str:
@@ -210,10 +220,9 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
 
 def _trial(task: HeldOut, each: Allotment, seed: int) -> FoldTrial:
     """Return a method's trial with the settings that it was compared with."""
-    assert each.rung is not None
-    left = set(METHODS[each.method].space) - set(each.options)
-    draws = each.rung.draws if left else 0
-    return FoldTrial(task, each.method, each.options, seed, "", each.seconds, tune=draws, tune_folds=each.rung.folds)
+    rung = each.rung
+    assert rung is not None
+    return FoldTrial(task, each.method, each.options, seed, "", each.seconds, tune=rung.draws, tune_folds=rung.folds)
 
 
 def _run(trials: list[FoldTrial], folder: Path, arguments: argparse.Namespace) -> None:

@@ -1,89 +1,34 @@
 """What is chosen on held-out training domains, inside `fit`."""
 
 import json
-import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
+from chosen import TINY, informed_domains, quick_train
 from thetafield.bench.trial import run_trial
-from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
-from thetafield.errors import DivergenceError, FormatError
-from thetafield.evaluation import choosing, judging, scores
+from thetafield.errors import DivergenceError, FormatError, ThetafieldError
+from thetafield.evaluation import choosing, judging
 from thetafield.evaluation.choosing import choose, is_chosen, train_chosen
-from thetafield.evaluation.dials import dialled_errors, least, turn
 from thetafield.evaluation.judging import Candidate
-from thetafield.evaluation.scores import evaluate
-from thetafield.fields.transported import TransportedField
 from thetafield.methods import METHODS
 from thetafield.options import schema
+from thetafield.predictors import PREDICTORS
+from thetafield.predictors.base import Predictor
+from thetafield.predictors.perceptron import perceptron
 from thetafield.training.recall import Recall
 from thetafield.training.train import train_field
-
-TINY = {"epochs": 3, "block": 6, "samples": 4, "base_steps": 5, "tune_steps": 5, "latent_dim": 4, "neighbours": 2}
-
-
-def informed_domains(num_domains=16, noise=2, seed=0):
-    """Domains whose boundary turns with the first of several coordinates."""
-    rng = np.random.default_rng(seed)
-    z = rng.uniform(size=(num_domains, 1 + noise)).astype(np.float32)
-    code = np.repeat(np.arange(num_domains), 40)
-    x = rng.normal(size=(len(code), 2)).astype(np.float32)
-    angle = 3 * z[code, 0]
-    y = (x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle) > 0).astype(int)
-    return DomainSet.from_arrays(x, y, domain=code, z=z[code])
-
-
-def quick_train(calls=None):
-    def train(domains, *, options, report=None, recall=None):
-        if calls is not None:
-            calls.append(dict(options))
-        return train_field(
-            domains,
-            "neurallio",
-            seed=0,
-            options=options,
-            predictor_options={"hidden": (6,)},
-            device="cpu",
-            report=report,
-            recall=recall,
-        )
-
-    return train
-
-
-def test_errors_under_every_dial_are_those_of_one_at_a_time(monkeypatch):
-    monkeypatch.setattr(scores, "CELLS", 5 * 40 * 2)  # five domains of forty samples at a time
-    domains = informed_domains(24)
-    model = quick_train()(domains, options=TINY).model
-    found = dialled_errors(model, domains, {})
-    assert len(found) == 61
-    for dials, errors in list(found.items())[::7]:
-        turn(model.field, dict(dials))
-        assert np.array_equal(evaluate(model, domains).per_domain, errors)
-    assert len({errors.tobytes() for errors in found.values()}) > 3
-
-
-def test_a_dial_without_finite_answers_is_not_turned_to(monkeypatch):
-    """Far away what charts carry may have no bounds: a share of nothing still answers."""
-    domains = informed_domains(24)
-    model = quick_train()(domains, options=TINY).model
-    carried = TransportedField.thetas
-    monkeypatch.setattr(TransportedField, "thetas", lambda self, z: carried(self, z) / (z.amax(1, keepdim=True) < 0.99))
-    found = dialled_errors(model, domains, {})
-    finite = [np.isfinite(errors).all() for errors in found.values()]
-    assert any(finite) and not all(finite)
-    assert math.isfinite(least(found))
 
 
 def test_edge_folds_of_a_choice_are_no_more_than_there_are_edges():
     one = informed_domains(40)
     one = one.with_descriptors(one.z[:, :1], ["angle"])
-    assert 1 <= len(choosing._folds(one, 0, "edge", False)) <= 2
+    assert 1 <= len(choosing._folds(one, 0, "edge")) <= 2
 
 
 def test_a_setting_that_fails_late_sets_no_bar_and_a_perfect_one_is_perfect(monkeypatch):
@@ -161,6 +106,20 @@ def test_a_stopped_choice_goes_on_and_another_one_is_refused(tmp_path, monkeypat
     assert [c.score for c in again.candidates] == [c.score for c in whole.candidates] and again.best == whole.best
     with pytest.raises(FormatError, match="belongs to another run"):
         choose(domains, "neurallio", train, seed=1, fixed=TINY, folder=tmp_path)
+
+
+def test_dials_that_work_in_one_fold_each_are_a_setting_that_failed(monkeypatch):
+    monkeypatch.setattr(choosing, "JUDGED", 12)  # two folds
+    tried = []
+
+    def errors(model, held, fixed):
+        tried.append(model)
+        finite = len(tried) % 2
+        return {(("blend", blend),): np.full(len(held), 1.0 if blend == finite else np.inf) for blend in (0, 1)}
+
+    monkeypatch.setattr(judging, "dialled_errors", errors)
+    with pytest.raises(ThetafieldError, match=r"None of \d+ settings could be trained; the defaults: No blend"):
+        choose(informed_domains(24), "neurallio", quick_train(), seed=0, fixed=TINY)
 
 
 def test_a_setting_that_fails_is_not_chosen(tmp_path):
@@ -269,6 +228,22 @@ def test_trainings_that_begin_alike_share_what_they_begin_with():
         assert ("pooled" in phases) == (number in (0, 3, 4, 5))
         assert "joint" in phases
     assert len(recall.kept) == 8  # four bases, with their probes
+
+
+def normed(input_shape, num_outputs):
+    backbone = nn.Sequential(nn.Linear(*input_shape, 4), nn.BatchNorm1d(4))
+    return Predictor(perceptron([4, 6, num_outputs]), backbone)
+
+
+def test_what_is_shared_has_the_statistics_of_its_backbone(monkeypatch):
+    PREDICTORS.names()
+    monkeypatch.setitem(PREDICTORS._entries, "normed", normed)
+    domains, recall = informed_domains(), Recall()
+    how = {"seed": 0, "predictor": "normed", "device": "cpu", "options": TINY | {"epochs": 0, "metric": False}}
+    models = [train_field(domains, "neurallio", recall=each, **how).model for each in (recall, recall, None)]
+    first, shared, alone = (dict(model.predictor.backbone.named_buffers()) for model in models)
+    assert len(recall.kept) == 1 and first["1.num_batches_tracked"] == TINY["base_steps"]
+    assert all(torch.equal(shared[name], alone[name]) and torch.equal(first[name], alone[name]) for name in alone)
 
 
 def test_the_choice_can_be_switched_off_and_needs_enough_domains():

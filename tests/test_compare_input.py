@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -10,16 +9,11 @@ import pytest
 from pyarrow import csv, parquet
 from rich.console import Console
 
-from benched import Here
 from compared import domain_set, table_file
 from thetafield import DomainSet
-from thetafield.bench.attempt import Outcome
 from thetafield.cli.compare import compare
 from thetafield.compare import folder
-from thetafield.compare.budget import Load, Pace, allotted, cost, fixed_options, rungs
 from thetafield.compare.checks import check_domains, warnings_of
-from thetafield.compare.population import StoredPopulation
-from thetafield.compare.stages import Stages, silent
 from thetafield.data.table import read_table_file
 from thetafield.errors import DataError, FormatError, ThetafieldError
 from thetafield.report.compare.terminal import leaderboard_table
@@ -241,74 +235,3 @@ def test_the_leaderboard_fits_into_eighty_columns():
     text = console.file.getvalue()
     for words in ("trees-x (ignores z)", "78.22 to 82.62", "1091.01 to 1095.41", "seconds"):
         assert words in text
-
-
-def stages(tmp_path, seconds_of):
-    """Stages whose pilots take given seconds; None is longer than they may."""
-
-    class Paced(Here):
-        def attempt(self, task):
-            seconds = seconds_of[task.spec.method]
-            if seconds is None:
-                return Outcome.failed("timeout", "It took too long.")
-            return Outcome("result", {"seconds": seconds, "alone": 0.0}, [])
-
-    population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
-    return Stages(population, tmp_path / "out", "random", 5, 0, 1, "", silent, lambda count: Paced())
-
-
-def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):
-    methods = ("erm", "trees-x", "nda")
-    run = stages(tmp_path, {"erm": None, "trees-x": [0.01, 0.02], "nda": [30.0, 60.0]})
-    plan = run.planned(methods, {method: {} for method in methods}, load(6), 60.0, 16, time.perf_counter())
-    assert [each.method for each in plan.allotments] == ["trees-x"]
-    late, slow = plan.absent["erm"], plan.absent["nda"]
-    assert "took longer than its share of 320 s; give about --budget " in late and late.endswith(" and another --out.")
-    assert "its shortest training takes about " in slow and slow.endswith(" and another --out.")
-    # The budget that is advised is enough where the pilots take as long again.
-    least = int(re.search(r"--budget (\d+)", slow)[1])
-    total = 60 * least / run.turns(2, 16)
-    paces = {"trees-x": Pace.of([0.01, 0.02]), "nda": Pace.of([30.0, 60.0])}
-    assert all(each.rung is not None for each in allotted(paces, total, load(6)))
-
-
-def load(domains=40, **settings):
-    return Load(domains=domains, kind="random", edges=3, seed=0, **settings)
-
-
-def test_more_time_is_never_less_thorough():
-    paces = {method: Pace(0.1, 5.0) for method in ("erm", "trees", "neurallio", "nda")}
-    earlier = None
-    for total in (0.1, 2.0, 10.0, 40.0, 200.0, 5000.0):
-        found = {each.method: each for each in allotted(paces, total, load())}
-        assert sum(each.seconds for each in found.values() if each.rung) <= total
-        rank = {
-            m: len(rungs(m, load())) if e.rung is None else rungs(m, load()).index(e.rung) for m, e in found.items()
-        }
-        if earlier is not None:
-            assert all(rank[method] <= earlier[method] for method in paces)
-        earlier = rank
-    assert set(earlier.values()) == {0}
-
-
-def test_nobody_gets_much_more_than_the_others_until_they_have_all_they_can_use():
-    paces = {"erm": Pace(0.0, 5.0), "erm-d": Pace(0.0, 5.0), "neurallio": Pace(1.0, 50.0)}
-    found = {each.method: each for each in allotted(paces, 60.0, load())}
-    assert found["erm"].rung == found["erm-d"].rung and found["erm"].tuned
-    assert found["neurallio"].rung is not None and found["neurallio"].seconds < 3 * found["erm"].seconds
-
-
-def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
-    for method in ("erm", "trees", "interpolate", "hypernet", "neurallio"):
-        for rung in rungs(method, load()):
-            fixed = fixed_options(method, rung, load())
-            assert cost(method, rung, Pace(0.1, 1.0), load()) > 0
-            assert ("steps" in fixed or "rounds" in fixed or "epochs" in fixed) == (rung.share < 1)
-    assert fixed_options("neurallio", rungs("neurallio", load())[-1], load())["select"] is False
-    assert fixed_options("erm", rungs("erm", load(400))[0], load(400)) == {"samples": 16}
-    bare = [rung for rung in rungs("neurallio", load()) if rung.depth == "bare"]
-    assert bare and all(fixed_options("neurallio", rung, load())["epochs"] == 0 for rung in bare)
-    for given in ({"epochs": 5}, {"base": "none"}):  # what a person gave is kept
-        assert not any(rung.depth == "bare" for rung in rungs("neurallio", load(), given))
-    given = {"steps": 100, "lr": 0.01, "weight_decay": 0.0, "dropout": 0.0}
-    assert all(rung.draws == 0 for rung in rungs("erm", load(), given))

@@ -46,11 +46,11 @@ def test_changes_are_those_of_the_held_out_errors(results):
     assert words["Charts", "best base"] == "−10.0 ± 0.0"
     assert words["No base", "instead of the best one"] == "+100.0 ± 0.0"
     assert words["No metric", ""] == "+0.0 ± 0.0"
-    assert words["10 neighbours", "instead of 5"] == "+10.0 ± 0.0"
+    assert words["10 neighbours", "instead of 5 or fewer"] == "+10.0 ± 0.0"
     assert words["Latent of 16", "instead of 32"] == "+50.0 ± 0.0"
     assert words["All epochs", "instead of a third"] == "−20.0 ± 0.0"
     assert words["Frozen backbone", ""] == "–"
-    assert table.notes == ("Not up for choice there.",)
+    assert table.notes == ("Not tried there: it was not up for choice, or there is nothing to compare it with.",)
 
 
 def test_a_training_that_failed_has_no_say(tmp_path):

@@ -1,17 +1,17 @@
 """How much work fits into the minutes given: lengths of training, and how many settings each method may try."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from thetafield.compare.pace import START, Pace
 from thetafield.evaluation import choosing
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
 from thetafield.options import checked, schema
 from thetafield.streams import numpy_stream
 
-PILOT = (1 / 60, 1 / 20)  # shares of a method's length that its pilot trains for
 LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
 BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
 LEAST = 0.5  # share of those samples that are drawn of wide inputs at least
@@ -23,49 +23,8 @@ SCORING = 1.3  # the last training is scored in more ways than those of selectio
 Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
-START = 0.3  # least share of what comes before the epochs
-START_ALONE = 0.1  # about what that is of a whole training
+OF_BACKBONES = ("freeze",)  # choices that there are where domains share a part of the predictor
 RELATED = ("freeze",)  # of what a method lets the data choose beside what it starts from, the part that pays most
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Seconds of one training and its scores: fixed + whole · (share of its length).
-
-    Args:
-        fixed: What it takes however short it is.
-        whole: What its whole length adds.
-        alone: Seconds of what it starts from alone, at the least share of that; 0 where that is not known.
-    """
-
-    fixed: float
-    whole: float
-    alone: float = 0.0
-
-    @classmethod
-    def of(cls, seconds: Sequence[float], alone: float = 0.0) -> "Pace":
-        """Read it off a pilot's two trainings.
-
-        >>> Pace.of([1.0, 2.0])
-        Pace(fixed=0.5, whole=30.0, alone=0.0)
-        """
-        short, long = seconds
-        # A pilot may be slowed down by anything: of its longer part, a tenth at least is taken for proportional.
-        whole = max((long - short) / (PILOT[1] - PILOT[0]), 0.1 * long / PILOT[1])
-        return cls(round(max(0.0, long - PILOT[1] * whole), 9), round(whole, 9), alone)
-
-    @classmethod
-    def within(cls, seconds: float) -> "Pace":
-        """Return that of a pilot that takes so long and is proportional to its length."""
-        return cls.of([seconds * part / sum(PILOT) for part in PILOT], seconds)
-
-    def seconds(self, share: float) -> float:
-        """Return about how long a training of this share takes."""
-        return self.fixed + self.whole * share
-
-    def start(self, share: float) -> float:
-        """Return about how long what it starts from takes alone."""
-        return (self.alone or self.seconds(START_ALONE * START)) * max(1.0, share / START)
 
 
 @dataclass(frozen=True)
@@ -141,21 +100,29 @@ class Load:
         kind: The kind of folds.
         edges: Most folds of that kind inside a fold.
         seed: Root seed of the draws.
+        descriptors: Coordinates of z.
         reading: Seconds that a fold takes to be read.
         cells: Numbers of one sample's input.
+        backbone: Whether the predictor has a part that all domains share.
     """
 
     domains: int
     kind: str
     edges: int
     seed: int
+    descriptors: int = 1
     reading: float = 0.0
     cells: int = 1
+    backbone: bool = True
 
 
 def lengths(method: str, given: Given = NOTHING) -> dict[str, int]:
-    """Return the options of a method that its training time is proportional to, as given or by default."""
-    return {name: given.get(name, default) for name, (_, default) in schema(METHODS[method]).items() if name in LENGTHS}
+    """Return the options of a method that its training time is proportional to, as given or by default.
+
+    Not those that a method decides by the data: they are cut no shorter.
+    """
+    known = {name: given.get(name, default) for name, (_, default) in schema(METHODS[method]).items()}
+    return {name: known[name] for name in known if name in LENGTHS and known[name] is not None}
 
 
 def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, int]:
@@ -207,7 +174,8 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
         defaults = {name: default for name, (_, default) in schema(entry).items()}
         others = set(entry.choices) - set(entry.foundations)
         settled = {"all": (), "related": others - set(RELATED), "start": others, "bare": others, "none": ()}
-        fixed |= {name: defaults[name] for name in sorted(settled[rung.depth]) if name not in fixed}
+        closed = {*settled[rung.depth], *(() if load.backbone else OF_BACKBONES)} & set(entry.choices)
+        fixed |= {name: defaults[name] for name in sorted(closed) if name not in fixed}
         if rung.depth == "bare":
             fixed |= bare(method, given)
         if rung.depth == "none":
@@ -239,8 +207,7 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
         return 0.0
     full = checked(entry, dict(fixed), method)
     starts, others = map(len, choosing.open_options(method, full, fixed, few))
-    count, wanted = (choosing.FOLDS_OF_FEW, choosing.JUDGED_OF_FEW) if few else (choosing.FOLDS, choosing.JUDGED)
-    folds = min(count, math.ceil(wanted * count / load.domains))
+    folds = choosing.fold_count(load.kind, load.domains, load.descriptors)
     whole = pace.seconds(rung.share)
     short = whole if few else pace.seconds(rung.share / choosing.SHORTER)
     longest = whole if not few and "epochs" not in fixed else 0.0
@@ -289,8 +256,12 @@ def allotted(
     """
 
     def priced(method: str) -> list[tuple[Rung, float]]:
-        own = given.get(method, NOTHING)
-        return [(rung, cost(method, rung, paces[method], load, own)) for rung in rungs(method, load, own)]
+        own, found = given.get(method, NOTHING), list[tuple[Rung, float]]()
+        for rung in rungs(method, load, own):
+            price = cost(method, rung, paces[method], load, own)
+            if not found or price < found[-1][1]:  # nobody takes less for more
+                found.append((rung, price))
+        return found
 
     prices = {method: priced(method)[::-1] for method in paces}  # the least thorough first
     place, left = dict[str, int](), total

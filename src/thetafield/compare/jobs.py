@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.bench.trial import run_trial
-from thetafield.compare.budget import PILOT, bare, shortened
+from thetafield.compare.budget import bare, shortened
 from thetafield.compare.fold import Fold
+from thetafield.compare.pace import PILOT
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.evaluation.calibrating import Observed, calibrate, observe

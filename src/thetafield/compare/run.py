@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from thetafield import __version__
 from thetafield.bench.engine import Workers
@@ -27,6 +28,7 @@ from thetafield.errors import OptionError
 from thetafield.files import writable_folder
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
+from thetafield.predictors.base import PREDICTORS
 from thetafield.training.train import data_digest, device_name, pick_device
 
 CANDIDATES = ("erm", "erm-d", "nda", "interpolate", "hypernet", "trees", "trees-x", "neurallio")
@@ -90,8 +92,9 @@ def compare(
     started = time.perf_counter()
     out, methods = Path(out), tuple(dict.fromkeys(methods))
     given = {method: dict((options or {}).get(method, {})) for method in methods}
-    for method in methods:
-        checked(METHODS[method], given[method], method)
+    for method, own in given.items():
+        full = checked(METHODS[method], own, method)
+        own.update({name: full[name] for name in own})
     if not methods:
         raise OptionError("There is no method to compare: name one at least.")
     if not 0 < budget < math.inf:
@@ -142,7 +145,16 @@ def compare(
     resumed = (out / files.PLAN).exists()
     size = min(len(kept) for kept, _ in parts)
     edges = min(3, fold_count(folds, size, domains.z.shape[1]))
-    load = Load(size, folds, edges, seed, reading, domains.x[0].numel())
+    load = Load(
+        domains=size,
+        kind=folds,
+        edges=edges,
+        seed=seed,
+        descriptors=domains.z.shape[1],
+        reading=reading,
+        cells=domains.x[0].numel(),
+        backbone=_has_backbone(predictor, predictor_options or {}, domains),
+    )
     plan = run.planned(methods, given, load, 60 * budget, jobs or default_jobs(place), started)
     board, absent = run.folds(plan, Layout([held for _, held in parts], domains.sizes.numpy()))
     refit, saved = run.refit(board, plan)
@@ -173,6 +185,12 @@ def compare(
             versions={"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
         ),
     )
+
+
+def _has_backbone(predictor: str, options: Mapping[str, Any], domains: DomainSet) -> bool:
+    """Return whether the domains share a part of the predictor."""
+    built = PREDICTORS[predictor](tuple(domains.x.shape[1:]), domains.num_outputs, **options)
+    return not isinstance(built.backbone, nn.Identity)
 
 
 def _about_rows(every: int, domains: DomainSet, budget: float) -> list[str]:

@@ -16,15 +16,15 @@ from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 from thetafield.compare import folder as files
 from thetafield.compare.board import Layout, Standing, stand
-from thetafield.compare.budget import Allotment, Load, Pace, allotted, least_cost, thrifty
+from thetafield.compare.budget import Allotment, Load, allotted, least_cost, thrifty
 from thetafield.compare.fold import Fold
 from thetafield.compare.jobs import FoldTrial, Pilot
+from thetafield.compare.pace import Pace
 from thetafield.compare.population import Population
 from thetafield.compare.trusting import joined
 from thetafield.compare.verdict import recommended
 from thetafield.errors import NeedError, OptionError, ThetafieldError
 from thetafield.files import write_json
-from thetafield.methods.base import METHODS
 
 LAST = 15.0  # seconds at the end that belong to the page and to reading
 REFITS = 3.0  # about how many folds of one method the last training and an uneven end cost
@@ -87,10 +87,10 @@ class Stages:
         """Where finished jobs lie."""
         return Store(self.out / files.TRIALS)
 
-    def run(self, name: str, jobs: Sequence[Job], timeout: float | None = None) -> None:
-        """Run the jobs that the store lacks."""
+    def run(self, name: str, jobs: Sequence[Job], timeout: float | None = None, retry: bool = False) -> None:
+        """Run the jobs that the store lacks, and on request those that failed."""
         plan = Plan(tuple(jobs), self.store.states())
-        todo = plan.todo()
+        todo = plan.todo(retry)
         with self.display(plan, todo) as watch:
             run_suite(
                 Suite(name, name, "", tuple(jobs)),
@@ -98,6 +98,7 @@ class Stages:
                 self.out / files.TRIALS,
                 self.hire,
                 conditions=Conditions(timeout=timeout),
+                retry=retry,
                 watch=watch,
             )
 
@@ -121,7 +122,7 @@ class Stages:
             options = {**thrifty(method, load.domains, load.cells), **given[method]}
             pilots[method] = Pilot(first, method, options, self.seed, self.command)
         longest = max(SHORTEST, jobs * seconds / len(methods))
-        self.run("pilot", list(pilots.values()), timeout=longest)
+        self.run("pilot", list(pilots.values()), timeout=longest, retry=True)  # a larger budget waits longer
         paces, absent = {}, {}
         for method, pilot in pilots.items():
             result = self.store.result(pilot.key)
@@ -135,7 +136,7 @@ class Stages:
             fold = least_cost(method, Pace.within(longest), load, given[method])
             least = self.minutes(fold, len(methods), jobs, longest)
             absent[method] = (
-                f"It was left out for lack of time: two short trainings alone took longer than its share of "
+                f"It was left out for lack of time: its short trainings alone took longer than its share of "
                 f"{longest:.0f} s; give about --budget {least} and another --out."
             )
         if not paces:
@@ -173,7 +174,6 @@ class Stages:
     def trial(self, each: Allotment, number: int | None) -> FoldTrial:
         """Return the trial of a method on a fold, or on all domains."""
         assert each.rung is not None
-        drawable = set(METHODS[each.method].space) - set(each.options)
         return FoldTrial(
             Fold(self.population, self.kind, self.count, number, 1 if number is None else self.every),
             each.method,
@@ -181,7 +181,7 @@ class Stages:
             self.seed,
             self.command,
             each.seconds,
-            tune=each.rung.draws if drawable else 0,
+            tune=each.rung.draws,
             tune_folds=each.rung.folds,
         )
 

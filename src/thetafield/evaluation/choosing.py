@@ -93,7 +93,7 @@ def choose(
     """
     entry = METHODS[method]
     few = len(domains) < FEW
-    folds = _folds(domains, seed, kind, few)
+    folds = _folds(domains, seed, kind)
     full = checked(entry, dict(fixed), method)
     starts, others = open_options(method, full, fixed, few)
     bare = full["epochs"] == 0  # then nothing is trained but the start
@@ -139,7 +139,7 @@ def choose(
         best = tried if tried.beats(best) else best
     for name, value in lengths:  # neither length is the plainer one
         tried = judge({**best.options, name: value})
-        best = tried if tried.folds == best.folds and _error(tried) <= _error(best) else best
+        best = tried if tried.folds >= best.folds and _error(tried) < _error(best) else best
     if best.failure is not None:
         raise ThetafieldError(
             f"None of {len(judge.candidates)} settings could be trained; the defaults: {best.failure}"
@@ -171,13 +171,19 @@ def open_options(
     return starts, [] if full["epochs"] == 0 else left(entry.choices)
 
 
-def _folds(domains: DomainSet, seed: int, kind: str, few: bool) -> list[Fold]:
+def fold_count(kind: str, domains: int, descriptors: int) -> int:
+    """Return how many times domains are held out for a choice."""
+    count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if domains < FEW else (FOLDS, JUDGED)
+    judged = min(count, math.ceil(wanted * count / domains))
+    return judged if kind in ("random", "blocked") else min(judged, FOLDS, most_folds(kind, domains, descriptors))
+
+
+def _folds(domains: DomainSet, seed: int, kind: str) -> list[Fold]:
     """Return which domains are held out, in turn."""
-    count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if few else (FOLDS, JUDGED)
-    judged = min(count, math.ceil(wanted * count / len(domains)))
+    judged = fold_count(kind, *domains.z.shape)
     if kind in ("random", "blocked"):
-        return domain_folds(domains, count, seed, kind)[:judged]
-    return domain_folds(domains, min(judged, FOLDS, most_folds(kind, *domains.z.shape)), seed, kind)
+        return domain_folds(domains, FOLDS_OF_FEW if len(domains) < FEW else FOLDS, seed, kind)[:judged]
+    return domain_folds(domains, judged, seed, kind)
 
 
 def train_chosen(

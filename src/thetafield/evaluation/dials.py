@@ -43,10 +43,11 @@ def turn(field: ParameterField, dials: Mapping[str, Any]) -> None:
 
 
 def _settings(field: ParameterField, fixed: Mapping[str, Any]) -> list[Dials]:
-    """Return the settings to try after training; the simplest first, as ties go to the first."""
-    blends: list[Dials] = [(("blend", count), ("bandwidth", width)) for count, width in BLENDS]
-    if "blend" in fixed:
-        blends = [(("blend", fixed["blend"]), ("bandwidth", fixed.get("bandwidth")))]
+    """Return the settings to try after training; ties go to the first: fewest charts, most of what they carry."""
+    tried = ((fixed["blend"], None),) if "blend" in fixed else BLENDS
+    blends: list[Dials] = list(
+        dict.fromkeys((("blend", count), ("bandwidth", fixed.get("bandwidth", width))) for count, width in tried)
+    )
     if not isinstance(field, ShrunkField):
         return blends
     shrinks = (fixed["shrink"],) if "shrink" in fixed else SHRINKS

@@ -10,7 +10,7 @@ import numpy as np
 
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import Fold
-from thetafield.errors import DataError, OptionError, ThetafieldError
+from thetafield.errors import DataError, DivergenceError, OptionError, ThetafieldError
 from thetafield.evaluation.calibrating import Observed, observe
 from thetafield.evaluation.dials import NOTHING_CARRIED, Dials, dialled_errors, least, turn
 from thetafield.evaluation.ledger import Ledger
@@ -123,8 +123,10 @@ class Judge:
         try:
             self._train_on_folds(options, alone, models, errors)
             whole = {dials: np.concatenate([fold[dials] for fold in errors]) for dials in errors[0]}
-            dials = min(whole, key=lambda dials: whole[dials].mean())
-            score, per_domain = float(whole[dials].mean()), whole[dials]
+            best = min(whole, key=lambda dials: whole[dials].mean())
+            if not np.isfinite(whole[best]).all():  # each fold has dials that work, and yet none work in all of them
+                raise DivergenceError("No blend, bandwidth, shrink and reach give finite answers in every fold.")
+            score, dials, per_domain = float(whole[best].mean()), best, whole[best]
         # A setting that diverges or does not fit is one that is not chosen.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
             if not self.candidates and isinstance(error, OptionError | DataError):
@@ -133,7 +135,8 @@ class Judge:
         if failure is None and len(models) == len(self.folds) and (self.bare or not alone):
             observed = self._observed(models, dials)
         seconds = time.perf_counter() - started
-        found = Candidate(options, dict(dials), score, per_domain.tolist(), len(errors), seconds, failure)
+        given = {name: self.fixed.get(name, value) for name, value in dials}  # even where it makes no difference
+        found = Candidate(options, given, score, per_domain.tolist(), len(errors), seconds, failure)
         return {
             "candidate": asdict(found),
             "first": least(errors[0]) if failure is None else None,  # what failed later is no bar for others

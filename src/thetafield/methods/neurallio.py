@@ -99,9 +99,9 @@ class NeuralLio(NeuralLioPaper):
         rank: Number of directions of the lean coder.
         lr: Largest step size of Adam.
         weight_decay: L2 coefficient.
-        select: Whether what is not given (base, metric, neighbours, width of the latent, blend, shrink) is first chosen
-            on held-out training domains, where there are 12 domains or more (below 24, the base and what is set after
-            training).
+        select: Whether what is not given is first chosen on held-out training domains, where there are 12 of them or
+            more: all that begins with "base", freeze, metric, neighbours, latent_dim, epochs (all or a third), and
+            blend, bandwidth, shrink and reach; below 24 domains, base and the last four.
 
     Reference:
         Cai et al., *Continuous Domain Generalization*, NeurIPS 2025.

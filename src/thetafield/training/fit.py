@@ -156,7 +156,7 @@ class _Loop:
             phase.begin()
             state.phase, state.epoch, state.best, state.best_loss = number, 0, {}, None
         key = self.recall.key(self.method, phase) if self.recall and phase.recurs is not None else None
-        if self.recall and key and self.recall.restore(key, phase):
+        if self.recall and key and self.recall.restore(key, self.method, phase):
             return
         while state.epoch < phase.epochs:
             if self.stopped:
@@ -180,7 +180,7 @@ class _Loop:
             state.best = {}
         phase.finish()
         if self.recall and key:
-            self.recall.keep(key, phase)
+            self.recall.keep(key, self.method, phase)
 
     def _epochs_at_once(self, phase: Phase) -> int:
         """Return the most epochs that run before the host looks at them."""

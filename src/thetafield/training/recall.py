@@ -24,18 +24,19 @@ class Recall:
         return f"{phase.name} {phase.steps} {phase.recurs} {tensor_digest(begun)}"
 
     @torch.no_grad()
-    def restore(self, key: str, phase: Phase) -> bool:
+    def restore(self, key: str, method: Method, phase: Phase) -> bool:
         """Put all that a phase leaves where it ended before, and return whether it has."""
         if key not in self.kept:
             return False
-        for tensor, kept in zip(_left(phase), self.kept[key], strict=True):
+        for tensor, kept in zip(_left(method, phase), self.kept[key], strict=True):
             tensor.copy_(kept)
         return True
 
-    def keep(self, key: str, phase: Phase) -> None:
+    def keep(self, key: str, method: Method, phase: Phase) -> None:
         """Remember where a phase has ended."""
-        self.kept[key] = [tensor.detach().clone() for tensor in _left(phase)]
+        self.kept[key] = [tensor.detach().clone() for tensor in _left(method, phase)]
 
 
-def _left(phase: Phase) -> list[Tensor]:
-    return [*phase.parameters, *phase.leaves]
+def _left(method: Method, phase: Phase) -> list[Tensor]:
+    # A backbone may keep statistics of what it has seen.
+    return [*phase.parameters, *phase.leaves, *method.predictor.backbone.buffers()]

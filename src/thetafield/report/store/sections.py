@@ -23,7 +23,7 @@ from thetafield.report.store.sweeps import (
 )
 from thetafield.report.store.table import Table
 
-# Titles and first words of the suites that come with the package, where the store does not have them.
+# Titles of the suites that come with the package, where the store does not have them.
 TITLES = {
     "paper-table1": "The paper's main table",
     "real": "Real data",
@@ -110,8 +110,7 @@ def _section(results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
 def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
     """Methods by datasets, ours against the best other, and the domains behind the means."""
     found = duels(results)
-    measured = [(measure, comparison(results, measure, _title(plain, measure))) for measure in wanted.measures]
-    tables = [table for _, table in measured]
+    tables = [comparison(results, measure, _title(plain, measure)) for measure in wanted.measures]
     if found:
         tables.append(duel_table(results, found))
     trust = trust_table(results)

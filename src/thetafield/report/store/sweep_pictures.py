@@ -73,15 +73,10 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     domains, epochs = panels
     bounds = tuple((float(count), float(bound)) for count, bound in paper()["convergence"].items())
     left = curves_of(domains, bounds=bounds)
-    losses, name = {}, _main(domains) or _main(epochs)
-    for points in [domains.lines.get(name, ())]:
-        at = {int(point.x): point for point in points if point.place.trials}
-        losses |= {
-            count: _losses(results, at[count])
-            for count in (SHOWN_LOSSES if at.keys() & SHOWN_LOSSES else at)
-            if count in at
-        }
-    losses = {count: values for count, values in losses.items() if values}
+    name = _main(domains) or _main(epochs)
+    at = {int(point.x): point for point in domains.lines.get(name, ()) if point.place.trials}
+    counts = [count for count in (SHOWN_LOSSES if at.keys() & SHOWN_LOSSES else at) if count in at]
+    losses = {count: values for count in counts if (values := _losses(results, at[count]))}
     long = None
     trained = [point for point in epochs.lines.get(name, ()) if point.place.trials]
     if len(trained) > 1:
@@ -144,9 +139,7 @@ def _steps(results: Results) -> tuple[Curve, ...]:
     return (Curve("a step", x, seconds, (0.0,) * len(x), main=True),) if len(x) > 1 else ()
 
 
-def curves_of(
-    panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = (), note: str = ""
-) -> CurvePanel:
+def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = ()) -> CurvePanel:
     """Return the lines of a panel as they are drawn: mean and standard deviation wherever there are results."""
     curves = []
     for label, points in panel.lines.items():
@@ -164,7 +157,7 @@ def curves_of(
             )
     here = {x for curve in curves for x in curve.x}
     stated = tuple(bound for bound in bounds if bound[0] in here)
-    return CurvePanel(panel.title, panel.label, tuple(curves), log, bounds=stated, note=note)
+    return CurvePanel(panel.title, panel.label, tuple(curves), log, bounds=stated)
 
 
 def _losses(results: Results, point: Point) -> list[float]:
