@@ -133,7 +133,7 @@ def test_a_frozen_backbone_stays_that_of_the_base():
     _, joint = method.phases()
     assert not any(p is q for p in joint.parameters for q in method.predictor.parameters())
     fit(method)
-    alone = make_method("erm", problem(), steps=2, samples=64)
+    alone = make_method("erm", problem(), steps=2, samples=method.pooled.samples)
     fit(alone)
     for name, tensor in method.predictor.backbone.state_dict().items():
         assert torch.equal(tensor, alone.predictor.backbone.state_dict()[name])

@@ -1,7 +1,7 @@
 """What each part of a method brings, read off the choices that were stored with its results."""
 
 import pytest
-from tests.reported import Builder
+from reported import Builder
 
 from thetafield.report.store.parts import part_table
 
