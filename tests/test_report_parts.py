@@ -1,8 +1,8 @@
 """What each part of a method brings, read off the choices that were stored with its results."""
 
 import pytest
-from reported import Builder
 
+from reported import Builder
 from thetafield.report.store.parts import part_table
 
 
