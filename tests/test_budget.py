@@ -3,12 +3,15 @@
 import re
 import time
 
+import numpy as np
 import pytest
 
 from benched import Here
 from compared import domain_set
 from thetafield.bench.attempt import Outcome
+from thetafield.compare import compare
 from thetafield.compare.budget import Load, allotted, cost, fixed_options, rungs, shortened
+from thetafield.compare.folder import ABOUT, read
 from thetafield.compare.pace import Pace
 from thetafield.compare.population import StoredPopulation
 from thetafield.compare.stages import Stages, silent
@@ -95,6 +98,19 @@ def test_a_larger_budget_waits_longer_for_pilots_that_took_too_long(tmp_path):
     seconds["erm"] = [0.1, 0.2]
     plan = run.planned(["erm"], given, load(6), 600.0, 16, time.perf_counter())
     assert [each.method for each in plan.allotments] == ["erm"] and not plan.absent
+
+
+def test_options_given_as_text_are_those_of_numbers(tmp_path):
+    domains, asked = domain_set("steady", num_domains=8, rows=8), []
+
+    def hire(count):
+        raise KeyboardInterrupt  # before anything is trained
+
+    for number, given in enumerate(({"steps": 20}, {"steps": "20"}, {"steps": np.int64(20)})):
+        with pytest.raises(KeyboardInterrupt):
+            compare(domains, tmp_path / str(number), methods=["erm"], options={"erm": given}, hire=hire, device="cpu")
+        asked.append(read(tmp_path / str(number) / ABOUT)["options"])
+    assert asked == [{"erm": {"steps": 20}}] * 3
 
 
 def test_a_length_that_the_data_decide_is_cut_no_shorter():

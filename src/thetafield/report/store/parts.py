@@ -5,13 +5,13 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
+from thetafield.methods.base import METHODS
 from thetafield.report.store.pairing import signed
+from thetafield.report.store.paper import FAMILY
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Notes, Row, Table
 
 Tried = Mapping[str, Any]  # a candidate of a choice, as results hold it
-START = ("base", "base_dropout", "base_decay", "base_steps")  # what training starts from
-REST = ("freeze", "metric", "neighbours", "latent_dim")  # what is chosen on top of it
 
 
 def part_table(results: Results) -> Table:
@@ -75,7 +75,7 @@ def _charts(tried: Sequence[Tried], chosen: bool) -> float | None:
     alone = {_start(one): one for one in tried if one["options"].get("epochs") == 0}
     for one in tried:
         options = one["options"]
-        if options.get("epochs") == 0 or any(name in options for name in REST) or bool(_start(one)) != chosen:
+        if options.get("epochs") == 0 or _rest(one) or bool(_start(one)) != chosen:
             continue
         if _start(one) in alone:
             return _change(one, alone[_start(one)])
@@ -106,7 +106,14 @@ def _less(one: Tried, name: str) -> dict[str, Any]:
 
 
 def _start(one: Tried) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, one["options"][name]) for name in START if name in one["options"])
+    """Return what it sets of what training starts from."""
+    return tuple((name, one["options"][name]) for name in METHODS[FAMILY].foundations if name in one["options"])
+
+
+def _rest(one: Tried) -> bool:
+    """Return whether it sets anything of what is chosen on top of that."""
+    entry = METHODS[FAMILY]
+    return any(name in one["options"] for name in entry.choices if name not in entry.foundations)
 
 
 def _best(tried: Sequence[Tried]) -> Tried | None:
