@@ -23,6 +23,15 @@ def measure():
         got.backward(pull)
         expected.backward(pull)
         apart[name] = [float((got - expected).detach().abs().max()), float((ours.grad - theirs.grad).abs().max())]
+    images = torch.randn(3, 2, 4, 6, 6, generator=torch.Generator().manual_seed(1))
+    for name, where in {"stacked": 0, "stacked elsewhere": 2}.items():
+        ours, theirs = images.clone().requires_grad_(), images.clone().requires_grad_()
+        got = torch.func.vmap(pooled, in_dims=where)(ours)
+        expected = torch.stack([torch.relu(torch.nn.functional.max_pool2d(part, 2)) for part in theirs.unbind(where)])
+        pull = torch.randn(expected.shape)
+        got.backward(pull)
+        expected.backward(pull)
+        apart[name] = [float((got - expected).detach().abs().max()), float((ours.grad - theirs.grad).abs().max())]
     broken = torch.full((1, 16, 2, 2), float("nan"))
     apart["nan"] = bool(pooled(broken).isnan().all())
     return apart
@@ -34,7 +43,7 @@ def apart():
 
 
 @needs_triton
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, "stacked", "stacked elsewhere"])
 def test_kernel_equals_maxima_and_relu(shape, apart):
     assert apart[shape] == [0, 0]
 

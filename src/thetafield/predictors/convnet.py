@@ -28,7 +28,8 @@ class Brightness(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return images / white, with the channels of a pixel side by side, as convolutions on a GPU like them."""
-        return (images / self.white).contiguous(memory_format=torch.channels_last)
+        # Moved and moved back: to ask for the format by name fails where parameters are stacked (vmap).
+        return (images.movedim(-3, -1).contiguous() / self.white).movedim(-1, -3)
 
 
 class PooledReLU(nn.Module):

@@ -58,7 +58,8 @@ def _backward(gradient, places, to_images, count, height, width, C: tl.constexpr
 
 class _Pooled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, images: Tensor) -> Tensor:
+    def forward(images: Tensor) -> tuple[Tensor, Tensor]:
+        images = images.contiguous(memory_format=torch.channels_last)
         number, channels, height, width = images.shape
         result = torch.empty(
             (number, channels, height // 2, width // 2),
@@ -69,13 +70,18 @@ class _Pooled(torch.autograd.Function):
         places = torch.empty_like(result, dtype=torch.uint8)
         grid = (triton.cdiv(result.numel(), BLOCK),)
         _forward[grid](images, result, places, result.numel(), height, width, C=channels, BLOCK=BLOCK)
+        return result, places
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
+        _, places = output
+        ctx.mark_non_differentiable(places)
         ctx.save_for_backward(places)
-        ctx.shape = images.shape
-        return result
+        ctx.shape = inputs[0].shape
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient: Tensor) -> Tensor:
+    def backward(ctx, gradient: Tensor, _: Tensor) -> Tensor:
         (places,) = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)
         _, channels, height, width = ctx.shape
@@ -86,7 +92,15 @@ class _Pooled(torch.autograd.Function):
         _backward[grid](gradient, places, to_images, to_images.numel(), height, width, C=channels, BLOCK=BLOCK)
         return to_images
 
+    @staticmethod
+    def vmap(info, in_dims: tuple[int], images: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """Pool stacks of images, as under stacked parameters, as more images."""
+        stacked = images.movedim(in_dims[0], 0)
+        result, places = _Pooled.apply(stacked.flatten(0, 1))
+        sizes = stacked.shape[:2]
+        return (result.unflatten(0, sizes), places.unflatten(0, sizes)), (0, 0)
+
 
 def pooled(images: Tensor) -> Tensor:
     """Return ReLU of the maxima of 2 × 2 windows, shape (n, channels, height // 2, width // 2)."""
-    return _Pooled.apply(images.contiguous(memory_format=torch.channels_last))
+    return _Pooled.apply(images)[0]

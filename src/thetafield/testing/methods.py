@@ -119,6 +119,7 @@ def check_method(name: str) -> None:
     if getattr(METHODS[name], "renumberable", False):
         check_permutation(name)
     check_rebuilt(name)
+    check_images(name)
     if not METHODS[name].needs.descriptor:
         check_ignores_descriptors(name)
 
@@ -282,6 +283,21 @@ def check_rebuilt(name: str) -> None:
     rebuilt.load_state_dict(field.state_dict())
     z = torch.rand(5, field.descriptor_dim, dtype=torch.float64)
     assert torch.equal(field.eval()(z), rebuilt.eval()(z)), f"{name}: the rebuilt field differs"
+
+
+def check_images(name: str) -> None:
+    """Images with a backbone of convolutions are learned from, and scored, like rows of numbers."""
+    plain = _problem(name).domains
+    images = torch.randint(256, (plain.x.shape[0], 3, 8, 8), generator=torch.Generator().manual_seed(0))
+    domains = replace(plain, x=images.to(torch.uint8), z=plain.z.float())
+    with seeded(0, "start"):
+        predictor = PREDICTORS["convnet"]((3, 8, 8), 2, hidden=(4,))
+        method = make_learner(name, Problem(domains, predictor, "cross_entropy", 0))
+    assert isinstance(method, Method)
+    fit(method)
+    shown = domains.x[None, :5].expand(len(domains), -1, -1, -1, -1)
+    outputs = method.predictor.eval()(method.field().eval()(domains.z), shown)
+    assert torch.isfinite(outputs).all(), f"{name}: images have no finite outputs"
 
 
 def check_ignores_descriptors(name: str) -> None:
