@@ -48,6 +48,19 @@ def test_sensitivity_varies_one_option_at_a_time(builder):
     assert all(len(point.place.trials) == 1 for points in (latent[1], charts[1]) for point in points)
 
 
+def test_an_option_that_is_left_open_is_not_guessed(builder):
+    # None takes one generator per coordinate that the transport sees, which may be more than descriptors have.
+    for value in (1, 2):
+        builder.trial("sensitivity", "two-moons", "neurallio", 0, [100 + value], options={"num_generators": value})
+    for value in (16, 128, 512):
+        builder.trial("sensitivity", "two-moons", "neurallio", 0, [value], options={"hidden": value})
+    panels = {panel.name: panel for panel in sensitivity_panels(builder.read().of("sensitivity"))}
+    [[generators], [hidden]] = panels["num-generators"].lines.values(), panels["hidden"].lines.values()
+    read = panels["hidden"].read
+    assert [(point.x, point.cell(read).value) for point in generators] == [(1, 101), (2, 102)]
+    assert [(point.x, point.cell(read).value) for point in hidden] == [(16, 16), (128, 128), (512, 512)]
+
+
 def test_convergence_has_two_sweeps(builder):
     for count in (10, 20, 50):
         builder.trial("convergence", "two-moons", "neurallio", 0, [count], dataset_options={"num_train": count})

@@ -222,12 +222,10 @@ def _common(labels: set[str], method: str) -> str:
 
 
 def _number(item: Item, name: str) -> float | None:
-    """Return an option as a number; where it is left open, the one that training came to."""
+    """Return an option as a number; where it is left open, the one that training came to, if results tell."""
     value = item.option(name)
     if value is None and isinstance(item, Trial):
         value = item.result.get("options", {}).get(name)
-        if value is None and name == "num_generators":  # one per coordinate
-            value = len(item.result.get("relevance") or {}) or None
     return _float(value)
 
 
@@ -247,13 +245,15 @@ def _float(value: Any) -> float | None:
 def _alone(results: Results, dials: Mapping[str, Dial]) -> dict[str, Dial]:
     """Return dials that read only those items in which all other dials stand where most trials of the method have them.
 
-    A dial that cannot be read off an item stands nowhere, and nothing speaks against the item.
+    Where most leave a dial open, it is open in all of them. A dial that cannot be read off an item, as before it has
+    run, stands nowhere, and nothing speaks against the item.
     """
-    usual: dict[tuple[str, str], Any] = {}
+    usual: dict[tuple[str, str], float | None] = {}
     for method in {item.method for item in results.items}:
+        items = [item for item in results.items if item.method == method]
+        finished = [item for item in items if isinstance(item, Trial)] or items
         for name, dial in dials.items():
-            values = [x for item in results.items if item.method == method and (x := dial(item)) is not None]
-            usual[method, name] = Counter(values).most_common(1)[0][0] if values else None
+            usual[method, name] = Counter(dial(item) for item in finished).most_common(1)[0][0]
 
     def alone(item: Item, name: str) -> float | None:
         others = (other for other in dials if other != name)
