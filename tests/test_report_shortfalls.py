@@ -23,6 +23,17 @@ def test_shortfalls_are_found(builder):
     assert any("NeuralLio clearly errs less" in line and "NDA" in line for part in parts for line in part.stands)
 
 
+def test_a_lost_seed_of_a_sweep_is_told(builder):
+    for count, scores in {30: (1.0, 1.1, 1.2), 70: (0.2, 14.0, 0.1)}.items():
+        for seed, score in enumerate(scores):
+            for method in ("neurallio", "neurallio-paper"):
+                given = {"dataset_options": {"num_train": count}}
+                builder.trial("convergence", "two-moons", method, seed, [score], **given)
+    [part] = sections(builder.read(), Wanted(figures=False))[:1]
+    assert [(one.kind, one.what) for one in part.shortfalls] == [("unsteady", "NeuralLio, training domains N: 70")]
+    assert part.shortfalls[0].text == "seed 1 came to 14, where the middle one of 3 is 0.2."
+
+
 def test_a_store_of_ones_own_suite_misses_no_other(builder):
     builder.trial("own", "two-moons", "erm", 0, [1.0])
     assert not list(missing(builder.read()))

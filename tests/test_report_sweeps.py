@@ -123,3 +123,25 @@ def test_panels_of_one_scale_hold_all_curves():
     ]
     figure = curve_panels(panels, "error", shared=True)
     assert all(ax.get_ylim()[0] == 0 and ax.get_ylim()[1] >= 10 for ax in figure.axes)
+
+
+def test_losses_stand_at_their_epochs(builder):
+    history = [{"phase": "joint", "epoch": epoch, "loss": 1 / epoch} for epoch in (1, 301, 600)]
+    for count in (10, 30):
+        given = {"dataset_options": {"num_train": count}, "history": history}
+        builder.trial("convergence", "two-moons", "neurallio", 0, [1.0], **given)
+    part, *_ = sections(builder.read().of("convergence"), Wanted())
+    _, losses, _ = part.pictures[0].draw().axes
+    assert [list(line.get_xdata()) for line in losses.lines] == [[1, 301, 600]] * 2
+
+
+@pytest.mark.parametrize(
+    ("methods", "others"), [(["neurallio-plain"], "with a part changed"), (["erm"], "other methods")]
+)
+def test_variants_are_not_called_other_methods(builder, methods, others):
+    for method in ("neurallio", *methods):
+        builder.trial("ablation", "two-moons", method, 0, [1.0])
+    part, *_ = sections(builder.read().of("ablation"), Wanted())
+    [overview] = [picture for picture in part.pictures if picture.name.endswith("overview")]
+    [legend] = overview.draw().legends
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["ours", others]

@@ -11,6 +11,7 @@ from thetafield.report.figures.curves import Curve, CurvePanel, draw_curves, fra
 from thetafield.report.style import MUTED, PAPER, SCALE, UNSEEN, styled
 
 LOSS, ERROR = "#667085", UNSEEN
+Losses = Sequence[tuple[float, float]]  # epoch and loss of each record; long trainings keep some epochs only
 
 
 @dataclass(frozen=True)
@@ -18,23 +19,21 @@ class LongRun:
     """One long training, and the error after trainings of several lengths.
 
     Args:
-        losses: The loss of each epoch.
+        losses: Its losses.
         error: Error over the number of epochs.
     """
 
-    losses: Sequence[float]
+    losses: Losses
     error: Curve | None
 
 
 @styled
-def convergence(
-    domains: CurvePanel, losses: Mapping[int, Sequence[float]], long: LongRun | None, measure: str
-) -> Figure:
+def convergence(domains: CurvePanel, losses: Mapping[int, Losses], long: LongRun | None, measure: str) -> Figure:
     """Draw the three panels of the paper's figure.
 
     Args:
         domains: Error over the number of training domains.
-        losses: The loss of each epoch, by the number of training domains.
+        losses: Losses by the number of training domains.
         long: A long training; None where none was stored.
         measure: What the errors are.
     """
@@ -55,18 +54,18 @@ def convergence(
     return figure
 
 
-def _losses(ax: Axes, losses: Mapping[int, Sequence[float]]) -> None:
+def _losses(ax: Axes, losses: Mapping[int, Losses]) -> None:
     panel = CurvePanel("Training loss", "epoch", (), note="no stored losses")
     if not losses:
         frame(ax, panel, [])
         return
     for i, (count, values) in enumerate(sorted(losses.items())):
         colour = SCALE(0.25 + 0.75 * i / max(1, len(losses) - 1))
-        ax.plot(np.arange(1, len(values) + 1), values, color=colour, linewidth=1.5, label=f"{count} domains")
+        ax.plot(*zip(*values, strict=True), color=colour, linewidth=1.5, label=f"{count} domains")
     ax.set(yscale="log", title=panel.title, xlabel=panel.label)
     ax.grid(axis="y", color="#d5d9e0", linewidth=0.7)
     ax.tick_params(length=0, which="both")
-    ax.legend(loc="lower left")
+    ax.legend(loc="upper right")
 
 
 def _long(ax: Axes, long: LongRun | None, measure: str) -> None:
@@ -74,9 +73,8 @@ def _long(ax: Axes, long: LongRun | None, measure: str) -> None:
     if long is None or long.error is None:
         frame(ax, panel, [])
         return
-    epochs = np.arange(1, len(long.losses) + 1)
-    if len(long.losses):
-        ax.plot(epochs, long.losses, color=LOSS, linewidth=1.5)
+    if long.losses:
+        ax.plot(*zip(*long.losses, strict=True), color=LOSS, linewidth=1.5)
         ax.set_yscale("log")
     ax.set_ylabel("training loss", color=MUTED, labelpad=1)
     ax.set(title=panel.title, xlabel=panel.label)

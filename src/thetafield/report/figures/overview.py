@@ -35,11 +35,12 @@ class Mark:
 
 
 @styled
-def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]]) -> Figure:
+def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]], others: str = "other methods") -> Figure:
     """Draw a panel for each dataset, with the methods from top to bottom.
 
     Args:
         columns: Head of each panel, what is measured, and its marks.
+        others: What those are that are not ours.
     """
     count = min(PER_ROW, len(columns))
     rows = -(-len(columns) // count)
@@ -59,7 +60,7 @@ def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]]) -> Figure:
         ax.set_axis_off()
     handles = [
         Line2D([], [], color=UNSEEN, marker="o", linestyle="", label="ours"),
-        Line2D([], [], color=INK, marker="o", linestyle="", label="other methods"),
+        Line2D([], [], color=INK, marker="o", linestyle="", label=others),
         Line2D([], [], color=MUTED, marker="D", markerfacecolor=PAPER, linestyle="", label="as printed in the paper"),
     ]
     shown = handles if any(mark.paper is not None for _, _, marks in columns for mark in marks) else handles[:2]

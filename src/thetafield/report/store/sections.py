@@ -156,7 +156,8 @@ def _runtime(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt)
 
 def _sweep(panels: list[Panel], plain: Section, results: Results) -> Section:
     tables = [sweep_table(panel, results, f"{plain.title}: {panel.label}") for panel in panels if panel.lines]
-    return replace(plain, tables=tuple(tables))
+    short = [one for panel in panels for one in falls.unsteady_along(panel)]
+    return replace(plain, tables=tuple(tables), shortfalls=tuple(short))
 
 
 def _imperfection(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
@@ -181,7 +182,8 @@ def _sensitivity(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebu
 
 def _convergence(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
     panels = convergence_panels(results)
-    made = replace(_sweep(panels, plain, results), shortfalls=tuple(falls.beyond_bounds(panels[0])))
+    made = _sweep(panels, plain, results)
+    made = replace(made, shortfalls=(*falls.beyond_bounds(panels[0]), *made.shortfalls))
     if wanted.figures:
         from thetafield.report.store.sweep_pictures import convergence_picture
 

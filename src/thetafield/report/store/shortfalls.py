@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from thetafield.methods.base import METHODS
 from thetafield.report.store.grid import grid
+from thetafield.report.store.items import Trial
 from thetafield.report.store.pairing import Duel, holm, p_words, signed
 from thetafield.report.store.paper import FAMILY, is_ours, paper
 from thetafield.report.store.reading import Results, missing_suites
@@ -112,16 +114,28 @@ def is_ahead(duel: Duel, p: float | None) -> bool:
 
 def unsteady(results: Results) -> Iterable[Shortfall]:
     """Yield experiments of ours in which one seed errs more than twice as much as the middle one, and by a point."""
-    layout = grid(results)
-    for (line, column), place in layout.places.items():
-        scores = [trial.result["score"] for trial in place.trials]
-        if not is_ours(line.method) or len(scores) < 3 or results.suite == "ablation":
-            continue
-        middle, worst = median(scores), max(scores)
-        if worst > 2 * middle and (worst - middle > 1 or place.trials[0].result["metric"] != "error"):
-            seed = place.trials[scores.index(worst)].spec["seed"]
-            text = f"seed {seed} came to {worst:.3g}, where the middle one of {len(scores)} is {middle:.3g}."
-            yield Shortfall("unsteady", f"{line.title} on {column}", text, worst / max(middle, 1e-9))
+    for (line, column), place in grid(results).places.items():
+        if is_ours(line.method) and results.suite != "ablation":
+            yield from _lost(f"{line.title} on {column}", place.trials)
+
+
+def unsteady_along(panel: Panel) -> Iterable[Shortfall]:
+    """Yield the same of a sweep, for the line of the method that the report is about: its variants may well break."""
+    for point in panel.lines.get(METHODS[FAMILY].title, ()):
+        if panel.key == "score":
+            yield from _lost(f"{METHODS[FAMILY].title}, {panel.label}: {point.x:g}", point.place.trials)
+
+
+def _lost(what: str, trials: Sequence[Trial]) -> Iterable[Shortfall]:
+    """Yield the seed that is far behind the middle one, if there is one."""
+    scores = [trial.result["score"] for trial in trials]
+    if len(scores) < 3:
+        return
+    middle, worst = median(scores), max(scores)
+    if worst > 2 * middle and (worst - middle > 1 or trials[0].result["metric"] != "error"):
+        seed = trials[scores.index(worst)].spec["seed"]
+        text = f"seed {seed} came to {worst:.3g}, where the middle one of {len(scores)} is {middle:.3g}."
+        yield Shortfall("unsteady", what, text, worst / max(middle, 1e-9))
 
 
 def beyond_bounds(panel: Panel) -> Iterable[Shortfall]:

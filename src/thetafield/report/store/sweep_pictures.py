@@ -32,6 +32,8 @@ def overview_picture(table: Table) -> Picture | None:
         columns.append((drawable(column.title), column.unit.replace(", %", " (%)"), marks))
     if not columns:
         return None
+    # Where a method is taken apart, what stands beside it is not another one.
+    apart = all(row.method.startswith(FAMILY) for row in rows)
     best = "; ".join(
         f"{column.title}: {row.title} {row.cells[i].text}"
         for i, column in enumerate(table.columns)
@@ -44,7 +46,7 @@ def overview_picture(table: Table) -> Picture | None:
         caption="A dot is the mean over seeds, its line the standard deviation. What has no results is left out.",
         alt=f"The values of the table as dots, one panel for each dataset. The best are: {best}.",
         command=table.command,
-        draw=lambda: overview(columns),
+        draw=lambda: overview(columns, others="with a part changed" if apart else "other methods"),
     )
 
 
@@ -160,11 +162,11 @@ def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float]
     return CurvePanel(panel.title, panel.label, tuple(curves), log, bounds=stated)
 
 
-def _losses(results: Results, point: Point) -> list[float]:
-    """Return the losses of the last phase of the first trial at a point."""
+def _losses(results: Results, point: Point) -> list[tuple[float, float]]:
+    """Return epochs and losses of the last phase of the first trial at a point."""
     records = results.history(point.place.trials[0])
     last = records[-1].get("phase") if records else None
-    return [r["loss"] for r in records if r.get("phase") == last and r.get("loss") is not None]
+    return [(float(r["epoch"]), r["loss"]) for r in records if r.get("phase") == last and r.get("loss") is not None]
 
 
 def words_of(panels: Sequence[Panel]) -> str:
