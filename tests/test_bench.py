@@ -83,6 +83,24 @@ def test_shipped_suites_expand(name):
     assert len({spec.key for spec in trials}) == len(trials)
 
 
+def test_splits_repeat_like_seeds(tmp_path):
+    grid = """
+        [[grid]]
+        datasets = ["tpt48", { name = "eurosat", options = { domain = "country" }, label = "by country" }]
+        splits = [7, 8]
+        methods = ["erm"]
+        seeds = [3]
+    """
+    trials = written(tmp_path, grid).trials
+    assert [(spec.dataset_label, spec.dataset_options["split"]) for spec in trials] == [
+        ("tpt48", 7),
+        ("by country", 7),
+        ("tpt48", 8),
+        ("by country", 8),
+    ]
+    assert trials[1].dataset_options["domain"] == "country"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -95,6 +113,9 @@ def test_shipped_suites_expand(name):
         ("seeds = 2", "seeds = 0", "a count such as 5, or a list"),
         ("seeds = 2", "seeds = [0, true]", "but got True"),
         ("seeds = 2", "seeds = 2\ntune = -1", "'tune' expects a whole number from 0 on, but got -1"),
+        ("seeds = 2", "seeds = 2\nsplits = 7", "'splits' expects a list of numbers such as [7, 8], but got 7"),
+        ("seeds = 2", "seeds = 2\nsplits = [-1]", "'splits' expects a list of numbers such as [7, 8], but got -1"),
+        ("seeds = 2", "seeds = 2\nsplits = [7]", "two-moons-time has no option 'split'"),
         ("seeds = 2", "seeds = 2\nkeep = 1", "'keep' expects true or false"),
         ("label =", "labels =", "unknown key 'labels'; did you mean 'label'?"),
         ("title", "titel", "unknown key 'titel'; did you mean 'title'?"),

@@ -14,7 +14,7 @@ from thetafield.errors import OptionError, ThetafieldError, closest
 
 SHIPPED = files("thetafield.bench") / "suites"
 SUITE = ("title", "about", "grid")
-GRID = ("group", "datasets", "methods", "seeds", "tune", "tune_folds", "keep")
+GRID = ("group", "datasets", "splits", "methods", "seeds", "tune", "tune_folds", "keep")
 ENTRY = ("name", "options", "label")
 J = TypeVar("J", bound=Job)
 
@@ -84,12 +84,12 @@ def _parsed(content: bytes, name: str, where: str) -> Suite[TrialSpec]:
 
 
 def _grid(grid: Mapping[str, Any], where: str, suite: str) -> list[TrialSpec]:
-    """Return the trials of one grid: every dataset with every method and every seed."""
+    """Return the trials of one grid: every dataset, under every split, with every method and every seed."""
     _known(grid, GRID, where)
     for key in ("datasets", "methods", "seeds"):
         if key not in grid:
             raise OptionError(f"{where} has no {key}: add them.")
-    datasets = _entries(grid["datasets"], f"{where}: 'datasets'")
+    datasets = _split(_entries(grid["datasets"], f"{where}: 'datasets'"), grid, where)
     methods = _entries(grid["methods"], f"{where}: 'methods'")
     tune = _typed(grid.get("tune", 0), int, f"{where}: 'tune'", "a whole number from 0 on", lambda n: n >= 0)
     folds = _typed(
@@ -133,6 +133,20 @@ def _entries(values: Any, where: str) -> list[dict[str, Any]]:
         _typed(entry.get("label", ""), str, f"{where}: 'label' of {entry['name']!r}", "text")
         entries.append(entry)
     return entries
+
+
+def _split(datasets: list[dict[str, Any]], grid: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+    """Return the datasets under every split: a repetition, like a seed, so that all have one label."""
+    if "splits" not in grid:
+        return datasets
+    expected = "a list of numbers such as [7, 8]"
+    splits = _typed(grid["splits"], list, f"{where}: 'splits'", expected, bool)
+    made = []
+    for split, entry in product(splits, datasets):
+        _typed(split, int, f"{where}: 'splits'", expected, lambda n: n >= 0)
+        options = {**entry.get("options", {}), "split": split}
+        made.append({"name": entry["name"], "options": options, "label": entry.get("label", entry["name"])})
+    return made
 
 
 def _seeds(value: Any, where: str) -> list[int]:
