@@ -19,7 +19,8 @@ from thetafield.bench.store import Store
 from thetafield.bench.suite import load_suite, suite_names
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.files import write_json
-from thetafield.options import parse_assignments
+from thetafield.methods import METHODS
+from thetafield.options import checked, parse_assignments
 from thetafield.report.suite_progress import standing_table, suite_display
 
 
@@ -30,7 +31,7 @@ def one_sentence(error):
 
 def test_a_key_stands_for_all_that_determines_the_result():
     spec = TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100}, dataset_options={"num_train": 20})
-    assert spec.key == "6d72c5e3878b3443", "keys must not change: stored results would be lost"
+    assert spec.key == "b12a25d75c938adb", "keys must not change: stored results would be lost"
     same = {
         "options": {"steps": "100"},
         "dataset_options": {"num_train": 20.0, "num_test": 150},
@@ -48,6 +49,23 @@ def test_a_key_stands_for_all_that_determines_the_result():
         TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100}, dataset_options={"num_train": 21}),
     ]
     assert len({spec.key, *(other.key for other in others)}) == 8
+
+
+def test_a_method_that_has_changed_has_other_keys(monkeypatch):
+    spec = TrialSpec.of("two-moons", "erm", seed=0, options={"steps": 100})
+    before = spec.key
+    monkeypatch.setattr(METHODS["erm"], "revision", 1)
+    raised = spec.key
+    monkeypatch.undo()
+    # As if the default of its step size were another.
+    monkeypatch.setattr("thetafield.bench.spec.checked", lambda *given: checked(*given) | {"lr": 5e-3})
+    assert len({before, raised, spec.key}) == 3
+
+
+def test_a_suite_that_does_not_exist_is_said_in_a_sentence():
+    with pytest.raises(OptionError, match=r"There is no suite 'smok'; did you mean 'smoke'\?") as caught:
+        load_suite("smok")
+    one_sentence(caught.value)
 
 
 def test_the_command_of_a_trial_is_the_trial():

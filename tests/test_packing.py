@@ -38,7 +38,7 @@ def test_a_store_comes_back_whole(tmp_path):
 
 
 def test_stores_are_put_together(tmp_path):
-    short, long = ({"s": {"trials": [{}] * n}} for n in (1, 3))
+    short, long = ({"s": {"trials": [{}] * n, "made": f"2026-0{n}"}} for n in (1, 3))
     one = a_store(tmp_path / "one", suites=short, results={"a": {"score": 1}}, absent={"b": {"kind": "data"}})
     two = a_store(tmp_path / "two", suites=long, results={"a": {"score": 2}, "b": {}}, failures={"c": {}})
     assert pack([one, two], tmp_path / "both.jsonl.xz") == 2
@@ -46,6 +46,14 @@ def test_stores_are_put_together(tmp_path):
     found = contents(tmp_path / "both")
     assert found["results/a.json"] == {"score": 1} and len(found["suites/s.json"]["trials"]) == 3
     assert "absent/b.json" not in found and "failures/c.json" in found
+
+
+def test_the_record_of_speed_comes_along(tmp_path):
+    one = a_store(tmp_path / "one", results={"a": {}})
+    (one / "speed.json").write_text(json.dumps({"scaling": 1}))
+    pack([one], tmp_path / "x.jsonl.xz")
+    unpack(tmp_path / "x.jsonl.xz", tmp_path / "two")
+    assert json.loads((tmp_path / "two/speed.json").read_text()) == {"scaling": 1}
 
 
 def test_what_is_in_a_store_stays(tmp_path):
@@ -96,7 +104,8 @@ def test_a_file_of_another_format_is_refused(tmp_path):
 
 
 def test_unpacking_goes_by_the_rule_of_packing(tmp_path):
-    short, long = ({"s": {"trials": [{}] * n}} for n in (1, 3))
+    # A suite may well have lost trials since.
+    short, long = ({"s": {"trials": [{}] * n, "made": f"2026-0{made}"}} for n, made in ((3, 1), (1, 2)))
     for first, second in ((short, long), (long, short)):
         place = tmp_path / str(len(first["s"]["trials"]))
         place.mkdir()
@@ -119,7 +128,7 @@ def test_unpacking_goes_by_the_rule_of_packing(tmp_path):
         pack([other], place / "other.jsonl.xz")
         assert unpack(place / "other.jsonl.xz", there) == 2
         found = contents(there)
-        assert len(found["suites/s.json"]["trials"]) == 3 and found["results/e.json"] == {"score": 1}
+        assert len(found["suites/s.json"]["trials"]) == 1 and found["results/e.json"] == {"score": 1}
         assert {*found} == {
             "suites/s.json",
             "results/a.json",

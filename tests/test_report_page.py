@@ -114,6 +114,13 @@ def parsed(page):
     return parser
 
 
+def test_methods_that_share_no_seed_make_a_report(builder, tmp_path):
+    builder.trial("real", "two-moons", "erm", 0, [1.0, 2.0])
+    builder.trial("real", "two-moons", "neurallio", 1, [1.0, 2.0])
+    parts = sections(builder.read(), Wanted())
+    assert not [picture for part in parts for picture in part.pictures if picture.name == "real-distance"]
+
+
 def test_page_stands_alone(page, parsed):
     assert parsed.loads and all(load.startswith("data:") for load in parsed.loads)
     # Links go to places on the page; the icon is empty.

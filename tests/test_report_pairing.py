@@ -55,6 +55,16 @@ def test_splits_add_pairs_of_their_own(builder):
     assert (duel.ours, duel.rival, duel.column) == ("NeuralLio", "ERM", "EuroSAT")
 
 
+def test_a_domain_that_is_unseen_twice_counts_once(builder):
+    for split, names in ((0, "abcdef"), (1, "defghi")):
+        for method, move in (("erm", 0.0), ("neurallio", -1.0 - 2 * split)):
+            given = {"dataset_options": {"split": split}, "extra": {"domains": [*names]}}
+            builder.trial("real", "eurosat", method, 0, np.arange(6.0) + move, **given)
+    [duel] = duels(builder.read().of("real"))
+    # By hand: −1 at a to c, −2 at d to f, −3 at g to i.
+    assert (duel.paired.domains, duel.paired.repetitions, duel.paired.difference) == (9, 1, -2.0)
+
+
 def test_the_rival_is_the_best_of_the_others(builder):
     results = table_one(builder)
     [duel] = [duel for duel in duels(results) if duel.column == "2-Moons"]

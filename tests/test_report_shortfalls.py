@@ -34,6 +34,23 @@ def test_a_lost_seed_of_a_sweep_is_told(builder):
     assert part.shortfalls[0].text == "seed 1 came to 14, where the middle one of 3 is 0.2."
 
 
+def test_what_the_paper_shows_and_the_runs_do_not_is_told(builder):
+    for seed in range(3):
+        builder.trial("ablation", "two-moons", "neurallio-nolie", seed, [6.0 + seed])
+        builder.trial("ablation", "two-moons", "neurallio-plain", seed, [13.0 + seed])
+        for level, gated in ((0, 1.0), (5, 40.0)):
+            given = {"dataset_options": {"noise_coordinates": level}}
+            builder.trial("imperfection", "two-moons", "neurallio-paper", seed, [gated + 1], **given)
+            label = {"method_label": "neurallio-paper with gate", "options": {"gate": True}}
+            builder.trial("imperfection", "two-moons", "neurallio-paper", seed, [gated], **given, **label)
+    parts = sections(builder.read(), Wanted(figures=False))
+    claims = {one.what: one.text for part in parts for one in part.shortfalls if one.kind == "claim"}
+    assert claims == {
+        "NeuralLio, T-noLie, 2-Moons": "7.00 ± 1.00 here, 34.8 ± 0.5 in the paper: what it lacks is worth less here.",
+        "NeuralLio (paper), with gate": "40.00 ± 0.00 with 5 coordinates of noise, 41.00 ± 0.00 without the gate.",
+    }
+
+
 def test_a_store_of_ones_own_suite_misses_no_other(builder):
     builder.trial("own", "two-moons", "erm", 0, [1.0])
     assert not list(missing(builder.read()))

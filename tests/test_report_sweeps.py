@@ -10,7 +10,6 @@ from thetafield.report.store.sections import Wanted, sections
 from thetafield.report.store.sweeps import (
     convergence_panels,
     imperfection_panels,
-    scaling_panels,
     sensitivity_panels,
     sweep_table,
 )
@@ -48,6 +47,21 @@ def test_sensitivity_varies_one_option_at_a_time(builder):
     assert all(len(point.place.trials) == 1 for points in (latent[1], charts[1]) for point in points)
 
 
+def test_a_point_with_fewer_repetitions_says_so(builder):
+    for seed in range(3):
+        builder.trial("sensitivity", "two-moons", "neurallio", seed, [1.0 + seed], options={"hidden": 16})
+    builder.trial("sensitivity", "two-moons", "neurallio", 0, [5.0], options={"hidden": 32})
+    builder.failure("sensitivity", "two-moons", "neurallio", 1, "It broke.", options={"hidden": 32})
+    results = builder.read().of("sensitivity")
+    [panel] = [panel for panel in sensitivity_panels(results) if panel.name == "hidden"]
+    table = sweep_table(panel, results, "")
+    whole, part = table.rows[0].cells
+    assert (whole.notes, [table.notes[note] for note in part.notes]) == (
+        (),
+        ["1 of 2 repetitions; seed 1 failed: It broke."],
+    )
+
+
 def test_an_option_that_is_left_open_is_not_guessed(builder):
     # None takes one generator per coordinate that the transport sees, which may be more than descriptors have.
     for value in (1, 2):
@@ -75,7 +89,6 @@ def test_scaling_without_sizes_says_where_they_are_measured(builder):
     builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": 10})
     [part] = sections(builder.read(), Wanted(figures=True))[:1]
     assert part.pictures[0].draw is None and "size" in part.pictures[0].reason
-    assert len(scaling_panels(builder.read().of("scaling"))) == 2
 
 
 @pytest.mark.parametrize("seed", [0, 3])

@@ -1,5 +1,7 @@
 """Tables of a report: numbers against oracles by hand, and the reason for every gap."""
 
+import json
+
 import pytest
 
 from reported import LAWS, cell, table_one
@@ -88,6 +90,25 @@ def test_splits_are_repetitions(builder):
     table = comparison(builder.read().of("real"), MICRO, "")
     assert [column.title for column in table.columns] == ["EuroSAT"]
     assert (table.rows[0].cells[0].count, table.rows[0].cells[0].value) == (4, 5.5)
+
+
+def test_a_trial_that_two_grids_ask_for_counts_once(builder):
+    for seed in (0, 1, 0):
+        builder.trial("real", "elec2", "erm", seed, [10.0 + seed])
+    found = cell(comparison(builder.read().of("real"), MICRO, ""), "ERM", "Elec2")
+    assert (found.count, found.value) == (2, 10.5)
+
+
+def test_what_a_suite_no_longer_lists_is_left_out(builder):
+    for seed in range(4):
+        builder.trial("real", "elec2", "erm", seed, [10.0 + seed])
+    entry = json.loads((builder.path / "suites/real.json").read_text())
+    builder.put("suites/real.json", entry | {"trials": entry["trials"][:2]})
+    found = cell(comparison(builder.read().of("real"), MICRO, ""), "ERM", "Elec2")
+    assert (found.count, found.value) == (2, 10.5)
+    (builder.path / "suites/real.json").unlink()
+    found = cell(comparison(builder.read().of("real"), MICRO, ""), "ERM", "Elec2")
+    assert found.count == 4  # results of a suite that lists nothing go by it
 
 
 def test_laws_and_times_and_trust(builder):

@@ -1,7 +1,7 @@
 """A store as one small file, to keep, to send, or to put together with others: JSON lines, compressed.
 
-A line is one file of the store: its kind (store, suites, results, absent, failures or histories), its name and its
-content. Losses are thinned out, since a curve has no more points than a figure shows; fields stay behind.
+A line is one file of the store: its kind (store, suites, results, absent, failures, histories or speed), its name and
+its content. Losses are thinned out, since a curve has no more points than a figure shows; fields stay behind.
 """
 
 import json
@@ -17,6 +17,7 @@ ENDING = ".jsonl.xz"
 KINDS = ("suites", "absent", "failures", "results", "histories")
 # What outweighs a file of each kind: a result counts for more than a failure, and both for more than absence.
 STRONGER = {"results": (), "failures": ("results",), "absent": ("results", "failures")}
+SPEED = "speed"
 POINTS = 100  # of a curve of losses, for each phase
 Line = tuple[str, str, Any]
 
@@ -25,7 +26,7 @@ def pack(folders: Sequence[Path], file: Path) -> int:
     """Write all that several stores hold into one file, and return the number of results.
 
     Of a trial that several stores hold, the first result counts; a result outweighs a failure, and both outweigh
-    absence. Of a suite that several have run, the longest record counts.
+    absence. Of a suite that several have run, the latest record counts.
 
     Raises:
         StoreError: One is no store, or the file has another ending.
@@ -39,7 +40,7 @@ def pack(folders: Sequence[Path], file: Path) -> int:
         Store(folder)  # refuses other formats
         for kind, name, content in _files(folder):
             known = found.get((kind, name))
-            if known is None or (kind == "suites" and _longer(content, known)):
+            if known is None or (kind == "suites" and _later(content, known)):
                 found[kind, name] = content
     for weaker, name in list(found):
         if any((stronger, name) in found for stronger in STRONGER.get(weaker, ())):
@@ -73,7 +74,7 @@ def unpack(file: Path, folder: Path) -> int:
         for kind, name, content in lines[1:]:
             if not _lacking(store, kind, name, content):
                 continue
-            write_json(store.path(kind, name), content)
+            write_json(_path(store, kind, name), content)
             for weaker in [weaker for weaker, stronger in STRONGER.items() if kind in stronger]:
                 store.path(weaker, name).unlink(missing_ok=True)
             added += kind == "results"
@@ -82,19 +83,27 @@ def unpack(file: Path, folder: Path) -> int:
 
 def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:
     """Return whether a store has nothing that counts for as much as a packed file."""
-    path = store.path(kind, name)
+    path = _path(store, kind, name)
     if kind == "suites":
-        return not path.exists() or _longer(content, json.loads(path.read_text()))
+        return not path.exists() or _later(content, json.loads(path.read_text()))
+    if kind == SPEED:
+        return not path.exists()
     if kind == "histories":  # they belong to their result, which is added after them
         return not store.path("results", name).exists()
     return not any(store.path(each, name).exists() for each in (kind, *STRONGER[kind]))
 
 
-def _longer(suite: dict[str, Any], other: dict[str, Any]) -> bool:
-    return len(suite["trials"]) > len(other["trials"])
+def _path(store: Store, kind: str, name: str) -> Path:
+    return store.folder / f"{SPEED}.json" if kind == SPEED else store.path(kind, name)
+
+
+def _later(suite: dict[str, Any], other: dict[str, Any]) -> bool:
+    return str(suite.get("made", "")) > str(other.get("made", ""))
 
 
 def _files(folder: Path) -> Iterator[Line]:
+    if (folder / f"{SPEED}.json").exists():  # what `thetafield speed --out STORE` left there
+        yield SPEED, SPEED, json.loads((folder / f"{SPEED}.json").read_text())
     for kind in KINDS:
         for path in sorted((folder / kind).glob("*.json")):
             if not path.name.startswith("."):
@@ -120,7 +129,7 @@ def _is_line(line: Any) -> bool:
     if not isinstance(line, list) or len(line) != 3:
         return False
     kind, name, content = line
-    if kind not in ("store", *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
+    if kind not in ("store", SPEED, *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
         return False
     if kind == "suites" and not (isinstance(content, dict) and isinstance(content.get("trials"), list)):
         return False

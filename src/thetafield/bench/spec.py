@@ -14,7 +14,7 @@ from thetafield.errors import OptionError
 from thetafield.methods.base import METHODS
 from thetafield.options import checked, schema
 
-FORMAT = 1  # of results: where they come to hold or to mean something else, every trial has another key
+FORMAT = 2  # of results: where they come to hold or to mean something else, every trial has another key
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,12 @@ class TrialSpec:
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that stand for the record and the format of results."""
-        words = json.dumps(self.record | {"format": FORMAT}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        """Sixteen hexadecimal digits that stand for the record, the method as it is today, and the format."""
+        entry = METHODS[self.method]
+        today = {"defaults": _plain(checked(entry, self.options, self.method)), "revision": entry.revision}
+        words = json.dumps(
+            self.record | today | {"format": FORMAT}, sort_keys=True, separators=(",", ":"), allow_nan=False
+        )
         return hashlib.sha256(words.encode()).hexdigest()[:16]
 
     @property

@@ -137,7 +137,7 @@ class Store:
     def add_suite(self, suite: Suite) -> None:
         """Record which trials a suite is made of, each with its labels; a later run of it replaces the record."""
         trials = [{"key": spec.key, "spec": spec.record, "labels": spec.labels} for spec in suite.trials]
-        content = {"suite": suite.name, "title": suite.title, "about": suite.about, "trials": trials}
+        content = {"suite": suite.name, "title": suite.title, "about": suite.about, "trials": trials, "made": _now()}
         write_json(self.folder / "suites" / f"{suite.name}.json", content)
 
     def add(self, spec: Job, suite: str, outcome: Outcome, attempts: int) -> bool:
@@ -150,7 +150,7 @@ class Store:
         if self.path("results", key).exists():
             return False
         about = {"key": key, "spec": spec.record, "labels": spec.labels, "suite": suite}
-        when = {"finished": datetime.now(UTC).isoformat(timespec="seconds")}
+        when = {"finished": _now()}
         if outcome.kind == "result":
             write_json(self.path("histories", key), outcome.history)
             if outcome.saved is not None:
@@ -191,6 +191,10 @@ class Store:
             f"The disk of {self.folder} is full: make room and give the same command again; the {count} finished "
             "trials are safe."
         )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def run_trial(
         report: Called after every epoch.
         ranks: Who trains together; they need not have joined.
     """
-    out = Path(out)
+    out, started = Path(out), time.perf_counter()
     METHODS[method].check_ranks(ranks)
     full = checked(METHODS[method], options or {}, method)
     if ranks.several and tune_draws:
@@ -181,6 +181,7 @@ def run_trial(
     result |= {
         "tuning": None if selection is None else selection.record(),
         "choice": None if choice is None else choice.record(),
+        "trial_seconds": time.perf_counter() - started,  # of this run: tuning, choice, training and scores
         "device": f"{ranks.count} × {device_name(place)}" if ranks.several else device_name(place),
         "versions": {"thetafield": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
@@ -209,6 +210,7 @@ def _scored(trained: Trained, data: Dataset, laws_seed: int | None) -> dict[str,
         "macro": scores.macro,
         "worst_decile": scores.worst_decile,
         "per_domain": scores.per_domain.round(4).tolist(),
+        "domains": _names(data.test),
         "groups": groups,
         "skill": skill(trained.model, unseen).record() if data.skill else None,
         "laws": None if laws is None else asdict(laws),
@@ -217,6 +219,12 @@ def _scored(trained: Trained, data: Dataset, laws_seed: int | None) -> dict[str,
         "train_seconds": trained.seconds,
         "eval_seconds": eval_seconds,
     }
+
+
+def _names(groups: Mapping[str, DomainSet]) -> list[str]:
+    """Return what the test domains are called, each by a name of its own."""
+    several = len(groups) > 1
+    return [f"{name}/{each}" if several else str(each) for name, group in groups.items() for each in group.ids.tolist()]
 
 
 def _summary(scores: Scores, start: int, end: int, group: DomainSet) -> dict[str, Any]:

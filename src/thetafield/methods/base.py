@@ -115,6 +115,8 @@ class Learner(ABC):
     # Whether ranks can take parts of a step: its loss is a mean over domains or a sum over anchors, in which none
     # depends on the others.
     divisible: ClassVar[bool] = False
+    # Raised where the same options and the same seed come to give another result: stored trials of before do not count.
+    revision: ClassVar[int] = 0
 
     @abstractmethod
     def __init__(self, problem: Problem) -> None: ...

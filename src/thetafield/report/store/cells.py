@@ -26,7 +26,7 @@ def column_cells(
             continue
         said = []
         if len(values) < most:
-            said.append(notes.add(_fewer(len(values), most, place)))
+            said.append(notes.add(fewer(len(values), most, place)))
         cells[line] = replace(sized(Cell.of(values), means, metric), notes=tuple(said))
     return cells
 
@@ -48,7 +48,7 @@ def empty(place: Place, notes: Notes) -> Cell:
     return Cell(word=word, notes=(notes.add(gap.reason),))
 
 
-def _fewer(count: int, most: int, place: Place) -> str:
+def fewer(count: int, most: int, place: Place) -> str:
     """Say why a cell has fewer repetitions than the others of its column."""
     failed = [gap for gap in place.gaps if gap.kind == "failed"]
     if failed:

@@ -80,8 +80,9 @@ def contests(results: Results) -> list[Contest]:
         ours = [line for line in places if is_ours(line.method)]
         best = min(others, key=lambda line: score[line]) if others else None
         shown = dict.fromkeys([*others[:1], *([best] if best else []), *ours[-1:]])
-        if shown:
-            found.append(Contest(drawable(column), {drawable(line.title): places[line] for line in shown}))
+        contest = Contest(drawable(column), {drawable(line.title): places[line] for line in shown})
+        if shown and contest.repetitions:  # methods that share no seed and split are looked at nowhere together
+            found.append(contest)
     return found
 
 
@@ -100,7 +101,8 @@ def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
             title="Error by the distance to the nearest training domain",
             caption=(
                 "Unseen domains in equal parts by their distance in z, scaled to the range of the training domains. A "
-                "field is worth having where its curve stays low as the distance grows."
+                "field is worth having where its curve stays low as the distance grows. Of the first split of data "
+                f"from files, of the first {REPETITIONS} seeds of others."
             ),
             alt=f"Curves of the error over distance, a panel for each of {', '.join(c.title for c in found)}.",
             command=command,
@@ -159,10 +161,12 @@ def _distance_panel(contest: Contest, rebuilt: Rebuilt) -> CurvePanel:
     for name, rows in means.items():
         values = np.array([row[:length] for row in rows])
         main = is_ours(contest.places[name].trials[0].method)
-        curves.append(
-            Curve(name, tuple(x.tolist()), tuple(values.mean(0).tolist()), tuple(values.std(0).tolist()), main)
-        )
+        curves.append(Curve(name, tuple(x.tolist()), tuple(values.mean(0).tolist()), tuple(_spread(values)), main))
     return CurvePanel(contest.title, "distance to training domains", tuple(curves), chosen=False)
+
+
+def _spread(rows: np.ndarray) -> list[float]:
+    return rows.std(0, ddof=1).tolist() if len(rows) > 1 else [0.0] * rows.shape[1]
 
 
 def _mapped(suite: str, found: Sequence[Contest], rebuilt: Rebuilt, command: str) -> Picture:
@@ -171,7 +175,7 @@ def _mapped(suite: str, found: Sequence[Contest], rebuilt: Rebuilt, command: str
         title="Errors where the domains are",
         caption=(
             "Each unseen domain in its place, with the mean error of the method in the head; training domains are "
-            "grey. The best of the others, and ours."
+            "grey. The best of the others, and ours, under the first split or seed."
         ),
         alt=f"Maps or curves of the error of single domains for {', '.join(c.title for c in found)}.",
         command=command,

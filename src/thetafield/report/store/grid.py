@@ -101,8 +101,14 @@ def grid(results: Results) -> Grid:
 
 
 def place(items: Sequence[Item]) -> Place:
-    """Return the items of one experiment, in the order of their repetitions."""
-    ordered = sorted(items, key=lambda item: (item.repetition[0], str(item.repetition[1])))
+    """Return the items of one experiment, in the order of their repetitions.
+
+    Parts of a suite may ask for the same trial: a repetition counts once, a finished one where there is one.
+    """
+    once: dict[Any, Item] = {}
+    for item in sorted(items, key=lambda item: not isinstance(item, Trial)):
+        once.setdefault(item.repetition, item)
+    ordered = sorted(once.values(), key=lambda item: (item.repetition[0], str(item.repetition[1])))
     return Place(
         tuple(item for item in ordered if isinstance(item, Trial)),
         tuple(item for item in ordered if isinstance(item, Gap)),

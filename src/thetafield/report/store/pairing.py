@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,26 +44,31 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
     """Compare two methods on the domains that both were scored on; None where they share no seed and split.
 
     A pair is one unseen domain: error of ours minus error of the other, under the same seed and split, hence with the
-    same training domains and the same samples. The differences at one position are then averaged over the seeds of a
-    split. Where all seeds share their test domains, these are repeated looks at one domain, and only their mean may
-    count as one observation. Where domains are drawn anew with the seed, which of them share a position is arbitrary:
-    means of independent differences are independent still, so the same rule is sound there too, and nobody has to know
-    which kind a dataset is. Splits, and seeds with other numbers of domains, add pairs of their own.
+    same training domains and the same samples. The differences of one domain, by its name, are then averaged over
+    seeds and splits: these are repeated looks at one domain, and only their mean may count as one observation. Where
+    domains are drawn anew with the seed, which of them share a name is arbitrary: means of independent differences are
+    independent still, so the same rule is sound there too, and nobody has to know which kind a dataset is.
 
-    On these pairs: Wilcoxon's signed-rank test (zeros as Pratt ranks them), and a percentile bootstrap over domains,
-    within each split, for the mean. Both speak about domains like these under the trainings at hand; how much a
-    training varies is what the standard deviation over seeds says. A domain that is unseen in two splits counts twice.
+    On these pairs: Wilcoxon's signed-rank test (zeros as Pratt ranks them), and a percentile bootstrap over domains for
+    the mean. Both speak about domains like these under the trainings at hand; how much a training varies is what the
+    standard deviation over seeds says.
     """
     errors = {trial.repetition: np.asarray(trial.result["per_domain"], float) for trial in rival}
-    strata: dict[tuple[object, int], list[np.ndarray]] = defaultdict(list)
+    found: dict[Any, list[float]] = defaultdict(list)
     for trial in ours:
         mine, other = np.asarray(trial.result["per_domain"], float), errors.get(trial.repetition)
         if other is not None and len(other) == len(mine):
-            strata[trial.repetition[1], len(mine)].append(mine - other)
-    if not strata:
+            for name, difference in zip(_names(trial), mine - other, strict=True):
+                found[name].append(float(difference))
+    if not found:
         return None
-    parts = [np.mean(differences, axis=0) for differences in strata.values()]
-    return Paired.of(parts, repetitions=min(map(len, strata.values())))
+    return Paired.of([np.array([np.mean(each) for each in found.values()])], min(map(len, found.values())))
+
+
+def _names(trial: Trial) -> Sequence[Any]:
+    """Return what the unseen domains of a trial are called; a result that does not tell has them by split and place."""
+    count = len(trial.result["per_domain"])
+    return trial.result.get("domains") or [(trial.repetition[1], count, position) for position in range(count)]
 
 
 def duels(results: Results) -> list[Duel]:
@@ -134,8 +140,8 @@ def duel_table(results: Results, found: Sequence[Duel]) -> Table:
         rows=tuple(rows),
         about=(
             f"Differences of the mean over domains ({metrics}); below zero, ours errs less. Errors are paired domain "
-            "by domain under the same seed and split, and averaged over seeds. The other method is the one with the "
-            "least test error, which favours it."
+            "by domain under the same seed and split, and averaged over seeds and splits. The other method is the one "
+            "with the least test error, which favours it."
         ),
         command=results.command(results.suite),
     )

@@ -17,6 +17,7 @@ from thetafield.report.store.items import Gap, Item, Trial, rank
 SUITES = (
     "paper-table1",
     "real",
+    "time",
     "ablation",
     "imperfection",
     "robust",
@@ -115,7 +116,8 @@ def read_store(path: Path) -> Results:
     """Read all items of a store.
 
     The store says which trials make up each suite that was run (`suites/NAME.json`), with the labels that they have in
-    it; one trial may stand in several. Results that no suite lists go by the suite that is stored with them.
+    it; one trial may stand in several. What is left of trials that a suite listed once, or of a method as it was once,
+    is not shown. Results of suites that list nothing go by the suite that is stored with them.
 
     Raises:
         FormatError: There is no store, it is of another format, it is empty, or one of its files is damaged.
@@ -137,7 +139,8 @@ def read_store(path: Path) -> Results:
         raise FormatError(f"{path} is an empty store: run `thetafield bench SUITE --store {path}` first.")
     texts, listed = _suites(path)
     there = {entry["key"] for _, entry in listed}
-    alone = sorted((content for key, (_, content) in outcomes.items() if key not in there), key=_rank)
+    unlisted = [content for key, (_, content) in outcomes.items() if key not in there]
+    alone = sorted((content for content in unlisted if content.get("suite") not in texts), key=_rank)
     listed += [(str(content.get("suite") or "other"), content) for content in alone]
     items = [_item(suite, entry, at, outcomes) for at, (suite, entry) in enumerate(listed)]
     trials = tuple(item for item in items if isinstance(item, Trial))

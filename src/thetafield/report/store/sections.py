@@ -17,7 +17,7 @@ from thetafield.report.store.sweeps import (
     Panel,
     convergence_panels,
     imperfection_panels,
-    scaling_panels,
+    scaling_panel,
     sensitivity_panels,
     sweep_table,
 )
@@ -130,6 +130,7 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
         *falls.beside_the_paper(tables[0], baselines=plain.name == "paper-table1"),
         *falls.against_rivals(found),
         *falls.unsteady(results),
+        *(falls.not_needed(tables[0]) if plain.name == "ablation" else ()),
     ]
     stands = [*standing.matched(tables[0], plain.title), *standing.ahead(found, plain.title)]
     return replace(plain, tables=tuple(tables), pictures=tuple(pictures), shortfalls=tuple(short), stands=tuple(stands))
@@ -163,6 +164,7 @@ def _sweep(panels: list[Panel], plain: Section, results: Results) -> Section:
 def _imperfection(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
     panels = imperfection_panels(results)
     made = _sweep(panels, plain, results)
+    made = replace(made, shortfalls=(*falls.gate_in_noise(panels[0]), *made.shortfalls))
     if wanted.figures:
         from thetafield.report.store.imperfection_picture import imperfection_picture
 
@@ -192,12 +194,12 @@ def _convergence(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebu
 
 
 def _scaling(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
-    panels = scaling_panels(results)
-    made = _sweep(panels, plain, results)
+    panel = scaling_panel(results)
+    made = _sweep([panel], plain, results)
     if wanted.figures:
         from thetafield.report.store.sweep_pictures import growth_picture
 
-        made = replace(made, pictures=(growth_picture(results, panels),))
+        made = replace(made, pictures=(growth_picture(results, panel),))
     return made
 
 

@@ -17,12 +17,14 @@ from thetafield.report.store.table import Cell, Column, Table
 # What the kinds of shortfall are called, in the order in which they are told.
 KINDS = {
     "paper": "Worse than the paper",
+    "claim": "What the paper shows and these runs do not",
     "rival": "Not ahead of the best other method",
     "unsteady": "Unsteady over seeds",
     "baseline": "Other methods weaker here than in the paper, which flatters ours",
     "missing": "Missing",
 }
 CLEAR = 0.05
+GATED = "NeuralLio (paper), with gate"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,32 @@ def beyond_bounds(panel: Panel) -> Iterable[Shortfall]:
             if is_ours(item.method) and cell.value >= bound:
                 text = f"{cell.text} here, below {bound:g} by the paper's text."
                 yield Shortfall("paper", f"{label} with {point.x:g} training domains", text, cell.value / bound)
+
+
+def not_needed(table: Table) -> Iterable[Shortfall]:
+    """Yield ablations that err less than half as much as the paper prints: there, what they lack was worth more."""
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            printed = cell.printed
+            if row.ours or cell.value is None or printed is None or printed.mean is None:
+                continue
+            if cell.value < printed.mean / 2:
+                text = f"{cell.text} here, {printed.text} in the paper: what it lacks is worth less here."
+                yield Shortfall("claim", f"{row.title}, {column.title}", text, printed.mean / max(cell.value, 1e-9))
+
+
+def gate_in_noise(panel: Panel) -> Iterable[Shortfall]:
+    """Yield what the gate does not do under the most noise, where the paper has it "significantly more stable"."""
+    plain = METHODS[f"{FAMILY}-paper"].title
+    lines = [{point.x: point.cell(panel.read) for point in panel.lines.get(name, ())} for name in (plain, GATED)]
+    shared = [x for x, cell in lines[0].items() if cell and lines[1].get(x)]
+    if not shared:
+        return
+    without, gated = (line[max(shared)] for line in lines)
+    assert without is not None and gated is not None
+    if (gated.value or 0.0) > (without.value or 0.0) / 2:
+        text = f"{gated.text} with {max(shared):g} coordinates of noise, {without.text} without the gate."
+        yield Shortfall("claim", GATED, text, max(shared))
 
 
 def missing(results: Results) -> Iterable[Shortfall]:

@@ -90,8 +90,8 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
         title="Convergence",
         caption=(
             "Left: error on unseen domains over the number of training domains; short lines are what the paper's text "
-            f"states. Middle: the loss of {name} in the last phase of training. Right: loss of its longest training, "
-            "and the error of trainings of several lengths."
+            f"states. Middle: the loss of {name} in the last phase of its first training. Right: the loss of its "
+            "longest one, and the error of trainings of several lengths."
         ),
         alt=words_of(panels),
         command=results.command(results.suite),
@@ -108,12 +108,12 @@ def _main(panel: Panel) -> str:
     return next(iter([*ours, *found]), "")
 
 
-def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
+def growth_picture(results: Results, panel: Panel) -> Picture:
     """Return seconds over domains and parameters; the latter from `thetafield speed`, if the store has its record."""
-    domains, parameters = (curves_of(panel) for panel in panels)
+    domains = curves_of(panel)
     shown = [
         replace(domains, curves=_long_enough(domains), note="no two stored trials differ\nin their number of domains"),
-        replace(parameters, curves=_long_enough(parameters) or _steps(results), note=NO_SIZES),
+        CurvePanel("Over parameters", "parameters D of a head", _steps(results), note=NO_SIZES),
     ]
     return Picture(
         name="scaling",
@@ -123,7 +123,7 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
             "timed, by `thetafield speed --only parameters`, whose record is read where it lies in the store. The "
             "power is fitted to the upper half of the points."
         ),
-        alt=words_of(panels),
+        alt=words_of([panel]),
         command=results.command(results.suite),
         draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
         reason="No two stored trials differ in their size yet.",

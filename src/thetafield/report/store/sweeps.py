@@ -3,12 +3,12 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from thetafield.methods.base import METHODS
-from thetafield.report.store.cells import empty
+from thetafield.report.store.cells import empty, fewer
 from thetafield.report.store.grid import Place, dataset_setting, method_setting, place
 from thetafield.report.store.items import Item, Trial
 from thetafield.report.store.reading import Results
@@ -118,13 +118,9 @@ def convergence_panels(results: Results) -> list[Panel]:
     ]
 
 
-def scaling_panels(results: Results) -> list[Panel]:
-    """Return seconds of training over the number of domains, and over the number of parameters."""
-    dials = _alone(results, {"domains": _domains, "parameters": _parameters})
-    labels = {"domains": "training domains N", "parameters": "parameters D of a head"}
-    return [
-        _panel(results, name, f"Over {name}", labels[name], dials[name], "seconds", "train_seconds") for name in dials
-    ]
+def scaling_panel(results: Results) -> Panel:
+    """Return seconds of training over the number of domains."""
+    return _panel(results, "domains", "Over domains", "training domains N", _domains, "seconds", "train_seconds")
 
 
 def sweep_table(panel: Panel, results: Results, title: str) -> Table:
@@ -138,8 +134,12 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
         cells = []
         for x in xs:
             point = found.get((label, x), Point(x, Place()))
-            cell = point.cell(panel.read)
-            cells.append(sized(cell, means, panel.metric) if cell else empty(point.place, notes))
+            cell, asked = point.cell(panel.read), len(point.place.trials) + len(point.place.gaps)
+            if cell is None:
+                cells.append(empty(point.place, notes))
+                continue
+            said = (notes.add(fewer(cell.count, asked, point.place)),) if cell.count < asked else ()
+            cells.append(replace(sized(cell, means, panel.metric), notes=said))
         rows.append(Row(label, tuple(cells)))
     better = "low" if len(rows) > 1 else ""
     columns = tuple(Column(f"{x:g}", "", better) for x in xs)
@@ -166,17 +166,9 @@ def _panel(
     labels = _labels([item for item, _ in items])
     for (item, x), line in zip(items, labels, strict=True):
         found[line][float(x)].append(item)
-    lines = {line: tuple(Point(x, place(_once(found[line][x]))) for x in sorted(found[line])) for line in found}
+    lines = {line: tuple(Point(x, place(found[line][x])) for x in sorted(found[line])) for line in found}
     measured = metric or next((trial.result["metric"] for trial in results.trials), "error")
     return Panel(name, title, label, lines, measured, key)
-
-
-def _once(items: Sequence[Item]) -> list[Item]:
-    """Return one item for each repetition, a finished one where there is one: parts of a suite may ask for the same."""
-    found: dict[Any, Item] = {}
-    for item in sorted(items, key=lambda item: not isinstance(item, Trial)):
-        found.setdefault(item.repetition, item)
-    return list(found.values())
 
 
 def _labels(items: Sequence[Item]) -> list[str]:
@@ -231,11 +223,6 @@ def _number(item: Item, name: str) -> float | None:
 
 def _domains(item: Item) -> float | None:
     return _float(item.dataset_option("num_train"))
-
-
-def _parameters(item: Item) -> float | None:
-    """Return the number of a head's parameters, which only a finished trial knows."""
-    return _float(item.result.get("theta_dim")) if isinstance(item, Trial) else None
 
 
 def _float(value: Any) -> float | None:
