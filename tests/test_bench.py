@@ -284,7 +284,7 @@ def test_a_worker_that_dies_costs_an_attempt(tmp_path):
 
 
 def test_time_limit(tmp_path):
-    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 100000", 1).replace("seeds = 2", "seeds = 1"))
+    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 20000", 1).replace("seeds = 2", "seeds = 1"))
     plan, _ = bench(suite, tmp_path / "s", conditions=Conditions(timeout=6.0, checkpoint_every=0.0))
     assert plan.counts()["failed"] == 1 and plan.counts()["done"] == 2
     (path,) = (tmp_path / "s/failures").iterdir()

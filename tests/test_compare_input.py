@@ -1,6 +1,7 @@
 """What a person may get wrong with a comparison: a clear sentence before any training, or a warning in the result."""
 
 import io
+import json
 import re
 
 import numpy as np
@@ -16,6 +17,7 @@ from thetafield.compare import folder
 from thetafield.compare.checks import check_domains, warnings_of
 from thetafield.data.table import read_table_file
 from thetafield.errors import DataError, FormatError, ThetafieldError
+from thetafield.report.compare.reading import Comparison
 from thetafield.report.compare.terminal import leaderboard_table
 
 ROLES = {"target": "y", "domain": "d", "descriptors": "z"}
@@ -80,6 +82,9 @@ def test_a_descriptor_that_gives_the_target_away_is_refused(tmp_path):
     label = np.array(["a", "b", "c", "a", "c", "b"])[domain]
     code = np.array([0, 1, 2, 0, 2, 1])[domain]
     assert "'z' gives the target away" in refusal(tmp_path, table(y=label, z=code))
+    year = np.arange(2015, 2021)[domain]
+    assert "one label, which no other has" in refusal(tmp_path, table(y=year, z=year))
+    assert "'d' is the target and cannot name the domains too" in refusal(tmp_path, table(), target="d")
     free = domain_set("turning")
     check_domains(free, "place")  # a descriptor that merely matters is none
 
@@ -104,10 +109,33 @@ def test_labels_that_lie_in_order_by_chance_are_no_giveaway():
         (b"\n\n", "the file is empty"),
         (b"d,z,x,y\n", "column names and no rows"),
         (b"d,z,x,y\n1,2\n", "cannot be read as csv"),
+        (b"d,z,x,y\n1,2,\x00\x07,a\n", "bytes that no text has: save it as CSV in UTF-8"),
     ],
 )
 def test_an_empty_or_broken_file_is_refused(content, sentence, tmp_path):
     assert sentence in refusal(tmp_path, content)
+
+
+def test_descriptors_may_be_called_as_the_columns_of_a_comparison_are(tmp_path):
+    x, y, domain = np.zeros((12, 1)), np.arange(12) % 2, np.repeat(np.arange(6), 2)
+    z = np.arange(12.0).reshape(6, 2)
+    domains = DomainSet.from_arrays(x, y, domain=domain, z=z, descriptors=["distance", "fold"])
+    found = {"fold": np.arange(6), "distance": np.full(6, 0.5), "trust": np.full(6, 0.25)}
+    folder.write_domains(tmp_path, domains, found)
+    described = {"verdict": {}, "leaderboard": [], "data": {"descriptors": ["distance", "fold"]}}
+    (tmp_path / "result.json").write_text(json.dumps(described))
+    read = Comparison.read(tmp_path)
+    assert read.z["distance"].tolist() == z[:, 0].tolist() and read.z["fold"].tolist() == z[:, 1].tolist()
+    assert read.columns["distance"].tolist() == [0.5] * 6 and {*read.columns} == {"rows", "distance", "trust"}
+
+
+@pytest.mark.parametrize("encoding", ["cp850", "cp1250", "cp1251", "shift-jis"])
+def test_what_nobody_can_know_is_read_by_its_bytes(encoding, tmp_path):
+    words = {"cp1251": ["ђорђе", "ђорђа"], "shift-jis": ["東京", "京都"]}.get(encoding, ["Zürich", "Zurich"])
+    lines = ["place,x", *(f"{word},{number}" for number, word in enumerate(words * 2))]
+    (tmp_path / "t.csv").write_bytes("\n".join(lines).encode(encoding))
+    found = read_table_file(tmp_path / "t.csv").to_pydict()
+    assert found["place"][0] == found["place"][2] != found["place"][1] and found["x"] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Held-out domains: random, blocked, at the edge and forward in time; reproducible, never splitting a domain."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from thetafield.data import DomainSet
@@ -79,12 +80,29 @@ def test_the_past_never_sees_the_future(timed):
     assert all(timed.z[kept].max() < timed.z[held].min() for kept, held in folds)
 
 
+def test_a_date_is_an_order():
+    days = np.array(["2020-03-01", "2021-02-01", "2020-01-01", "2022-06-01", "2020-12-01", "2021-11-01"])
+    domain = np.repeat(np.arange(6), 3)
+    day = days.astype("datetime64[D]")[domain]
+    frame = {"y": np.arange(18) % 2, "x": np.arange(18.0), "place": domain, "day": day, "height": domain * 1.0}
+    dated = DomainSet.from_frame(pa.table(frame), target="y", domain="place", descriptors=["day"], features=["x"])
+    [(kept, held)] = domain_folds(dated, 1, kind="time")
+    assert set(dated.ids[held].tolist()) == {3, 5} and len(kept) == 4
+    both = DomainSet.from_frame(
+        pa.table(frame), target="y", domain="place", descriptors=["day", "height"], features=["x"]
+    )
+    with pytest.raises(DataError, match="there are 4"):
+        domain_folds(both, 1, kind="time")
+
+
 def test_what_cannot_be_held_out(moons, timed):
     with pytest.raises(DataError, match="need at least 2 domains, but there are 1"):
         domain_folds(moons.select([0]), 1)
     with pytest.raises(DataError, match="need at least 6 domains, but there are 5"):
         domain_folds(timed.select(range(5)), 3, kind="time")
-    with pytest.raises(DataError, match="one ordered descriptor, but there are 2"):
+    with pytest.raises(
+        DataError, match=r"one ordered descriptor, a number or a date, but there are 2 \(scale, rotation\)"
+    ):
         domain_folds(moons, 1, kind="time")
     with pytest.raises(OptionError, match="one of random, blocked, edge, time, but got 'hull'"):
         domain_folds(moons, 1, kind="hull")

@@ -183,6 +183,18 @@ def test_the_saved_field_takes_the_same_raw_columns(tmp_path):
         loaded.predict(whole.assign(opened=None))
 
 
+def test_a_feature_that_the_kept_domains_lack_is_left_out_of_their_fold(tmp_path):
+    domain = np.repeat(np.arange(6), 4)
+    rare = [1.5 if place == 5 else None for place in domain]
+    columns = {"d": domain, "z": domain * 0.1, "x": np.arange(24.0), "rare": rare, "y": np.arange(24) % 2}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    own = OwnTable(str(tmp_path / "t.parquet"), "y", "d", ("z",))
+    assert own.whole().features == ("x", "rare", "rare missing")
+    without, with_it = own.divided(np.arange(5), "random"), own.divided(np.arange(1, 6), "random")
+    assert without.train.features == without.test["random"].features == ("x",)
+    assert with_it.train.features == ("x", "rare", "rare missing")
+
+
 def test_regression_on_a_table_without_dates(tmp_path):
     whole = frame().assign(rain=lambda f: f.lat + f.dark)
     domains = DomainSet.from_frame(

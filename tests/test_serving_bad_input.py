@@ -135,6 +135,10 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(service):
         line.sendall(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n" + b"[" * 1000)
         answer = heard.read()
     assert answer.startswith(b"HTTP/1.1 413") and b"larger than 0.5 MB: split the request" in answer
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as line, line.makefile("rb") as heard:
+        length = b"0" * 20 + b"60000000"  # zeros hide nothing
+        line.sendall(b"POST /v2/models/m/infer HTTP/1.1\r\nHost: a\r\nContent-Length: " + length + b"\r\n\r\n[[[[")
+        assert heard.read().startswith(b"HTTP/1.1 413")
     status, _, body = service.ask("POST", "/v2/models/m/infer", b"[" * 700_000)  # sent whole: it is heard all the same
     assert status == 413 and "larger than 0.5 MB" in json.loads(body)["error"]
     chunks = (b"[" * 10_000 for _ in range(70))  # of no declared size

@@ -9,7 +9,7 @@ import torch
 from thetafield import FieldClassifier, FieldRegressor, load_field
 from thetafield.data.domains import DomainSet
 from thetafield.errors import NeedError, OptionError
-from thetafield.evaluation.calibrating import QUANTILES, Observed, calibrate, naive_error, observe
+from thetafield.evaluation.calibrating import QUANTILES, Observed, calibrate, naive_error, naive_unseen, observe
 from thetafield.evaluation.scores import evaluate
 from thetafield.evaluation.warranty import warranty
 from thetafield.fields.conformal import Conformal
@@ -180,6 +180,15 @@ def test_a_naive_guess_knows_the_commonest_label_or_the_median():
     assert naive_error(as_domains(X, labels, z, code)) == pytest.approx(25.0)
     numbers = as_domains(X, labels.astype(float), z, code, regression=True)
     assert naive_error(numbers) == pytest.approx(0.25)
+
+
+def test_a_naive_guess_about_unseen_domains_comes_from_the_others():
+    z = np.arange(4.0)[:, None]
+    code = np.repeat(np.arange(4), 2)
+    numbers = as_domains(np.zeros((8, 1)), np.array([0.0, 0, 1, 1, 2, 2, 9, 9]), z, code, regression=True)
+    # The median of 0, 0, 1, 1 is 0 or 1, of which torch takes the lower; 2 and 9 are asked for.
+    assert naive_unseen(numbers, [(np.array([0, 1]), np.array([2, 3]))]) == pytest.approx(5.5)
+    assert naive_unseen(numbers, [(np.array([1, 2, 3]), np.array([0])), (np.array([0, 1, 2]), np.array([3]))]) == 5.0
 
 
 def test_sets_over_domains_cover_as_often_as_they_say():

@@ -40,6 +40,24 @@ def test_a_clear_lead_is_called_clear_with_its_numbers():
     assert "height 1.00, age 0.10" in words
 
 
+def test_a_lead_on_few_domains_is_not_called_clear():
+    """Where the winner errs a little more almost everywhere and far less somewhere, ranks speak against it."""
+    errors = np.full(100, 10.0), np.where(np.arange(100) < 15, 15.0, 9.9)
+    pair = [
+        Standing(method, Scores.of("error", each, np.full(100, 10)), *mean_interval([each]), 1.0, [])
+        for method, each in zip(("trees-x", "erm"), errors, strict=True)
+    ]
+    words = " ".join(judge(sorted(pair, key=lambda each: each.error), {}, []).sentences)
+    assert "likely, not certain" in words and "better on 15 % of 100 domains" in words
+
+
+@pytest.mark.parametrize("count", [5, 8, 30])
+def test_intervals_of_few_domains_hold_the_truth_as_often_as_they_say(count):
+    stream = np.random.default_rng(0)
+    ends = [mean_interval([stream.normal(size=count)]) for _ in range(400)]
+    assert np.mean([low <= 0 <= high for low, high in ends]) > 0.9
+
+
 def test_one_difference_is_told_once():
     """Where the best alternative is also the best that ignores descriptors, its numbers are not said again."""
     verdict, words = said({"trees": 5, "trees-x": 7, "erm": 9})

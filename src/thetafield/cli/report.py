@@ -32,7 +32,7 @@ def report(
 
     For example: thetafield report runs/h200 --out out/report --worst
 
-    Or the document of this repository: thetafield report runs/h200 --markdown docs/results.md --figures docs/images
+    Or the document of this repository: thetafield report runs --markdown docs/results.md --figures docs/images/results
     """
     from thetafield.errors import OptionError
     from thetafield.report.store.write import Asked, write_report

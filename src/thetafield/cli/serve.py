@@ -12,7 +12,10 @@ from thetafield.cli.common import Device, app
 def serve(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A saved field, or the folder of a trial: `thetafield train` makes it."),
+        typer.Argument(
+            metavar="DIR",
+            help="A saved field, or the folder of a trial or a comparison: `thetafield train` or `compare` makes it.",
+        ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,

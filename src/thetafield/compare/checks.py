@@ -60,6 +60,12 @@ def _check_descriptors(domains: DomainSet) -> None:
     if not bool(inside.all()):
         return
     target = first.reshape(len(domains), -1)[:, 0].double().numpy()
+    if domains.classes is not None and len(np.unique(target)) == len(domains):
+        raise DataError(
+            f"Each of the {len(domains)} domains has one label, which no other has: what is learned of it says nothing "
+            "about a new domain; name another target, or a domain column with fewer values, or use --regression if the "
+            "labels are numbers."
+        )
     for name, column in zip(domains.descriptors, domains.z.double().numpy().T, strict=True):
         if domains.classes is None:
             given = np.ptp(column) > 0 and abs(np.corrcoef(rankdata(column), rankdata(target))[0, 1]) > SAME

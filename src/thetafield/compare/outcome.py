@@ -15,7 +15,7 @@ from thetafield.compare.trusting import unseen_trust
 from thetafield.compare.verdict import judge, recommended
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import Fold as Positions
-from thetafield.evaluation.calibrating import naive_error
+from thetafield.evaluation.calibrating import naive_error, naive_unseen
 from thetafield.files import write_json
 
 
@@ -66,8 +66,8 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     judged = layout.judged
     winner, _ = recommended(compared.board)
     relevance = _relevance(compared.board)
-    metric, naive = winner.scores.metric, naive_error(compared.domains)
-    parts, calibrated = unseen_trust(winner.results, layout.held, naive)
+    metric, naive = winner.scores.metric, naive_unseen(compared.domains, compared.parts)
+    parts, calibrated = unseen_trust(winner.results, layout.held, naive_error(compared.domains))
     trust = layout.gathered(parts)
     middle = {name: values["mean"] for name, values in relevance.items()}
     told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, middle)

@@ -142,7 +142,9 @@ def _lead(winner: Standing, rival: Standing, paired: Paired) -> str:
             f"It errs {_difference(paired, metric)} {way} than the best alternative, {rival.method}, which is within "
             f"noise ({known}): on other domains either may come first."
         )
-    clear = "clear" if paired.p is not None and paired.p < SURE else "likely, not certain"
+    # The test of ranks asks whether there is a difference; for the winner it speaks where most domains do.
+    sure = paired.p is not None and paired.p < SURE and paired.better > 0.5
+    clear = "clear" if sure else "likely, not certain"
     return f"It errs {_difference(paired, metric)} less than the best alternative, {rival.method}: {clear} ({known})."
 
 

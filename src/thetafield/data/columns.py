@@ -16,6 +16,7 @@ from thetafield.errors import DataError
 MOST_CATEGORIES = 50
 YEAR = 365.2425
 DAY = 86400.0
+SEASON, TREND = " season", " trend"  # what a date is as a cause of change
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class DateColumn:
     @property
     def factors(self) -> tuple[str, ...]:
         """What stands behind each encoded column: the pair is one factor."""
-        return (f"{self.name} season", f"{self.name} season", f"{self.name} trend")
+        return (f"{self.name}{SEASON}", f"{self.name}{SEASON}", f"{self.name}{TREND}")
 
     def encode(self, column: pa.ChunkedArray) -> np.ndarray:
         """Return the encoded columns, shape (M, 3)."""

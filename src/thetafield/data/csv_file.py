@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 SEPARATORS = ",;\t|"
-# UTF-8, what some spreadsheets write, and Western Windows, in which every byte is a sign.
-ENCODINGS = ("utf-8", "utf-16", "cp1252")
+# UTF-8, what some spreadsheets write, Western Windows, and Latin-1, in which every byte is a sign.
+ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1")
 LOOKED_AT = 2**16  # bytes at the beginning
 DECIMAL_COMMA = re.compile(r"(?:^|;)\s*[-+]?\d+,\d+\s*(?=;|$)", re.MULTILINE)
 DECIMAL_POINT = re.compile(r"(?:^|;)\s*[-+]?\d+\.\d+\s*(?=;|$)", re.MULTILINE)
@@ -18,7 +18,8 @@ def read_csv_file(path: Path) -> pa.Table:
     """Read a CSV file whose separator is the sign among , ; tab | that its first line has most of.
 
     With semicolons, numbers such as 3,5 are decimal where none is written with a point. A file that is not UTF-8 is
-    taken for UTF-16 where it begins so, and for Windows-1252 otherwise.
+    taken for UTF-16 where it begins so, and otherwise for Windows-1252, or Latin-1 where it has bytes that mean nothing
+    there: names may be misspelt, but differ where they differed.
 
     Raises:
         ArrowInvalid: It is empty, or its lines differ in length.
@@ -55,10 +56,16 @@ def _separator(head: str) -> str:
 def _encoding(path: Path, start: bytes) -> str:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ENCODINGS[1]
+    if b"\x00" in start:
+        raise pa.ArrowInvalid("it holds bytes that no text has: save it as CSV in UTF-8")
+    return next(encoding for encoding in (ENCODINGS[0], *ENCODINGS[2:]) if _decodes(path, encoding))
+
+
+def _decodes(path: Path, encoding: str) -> bool:
     try:
-        with path.open(encoding=ENCODINGS[0]) as file:
+        with path.open(encoding=encoding) as file:
             while file.read(2**20):
                 pass
     except UnicodeDecodeError:
-        return ENCODINGS[2]
-    return ENCODINGS[0]
+        return False
+    return True

@@ -54,6 +54,8 @@ class TableEncoder:
         hidden = [*roles, *(table.schema.pandas_metadata or {}).get("index_columns", [])]
         rest = [c for c in table.column_names if c not in hidden] if features is None else list(features)
         check_columns(table, [*roles, *rest])
+        if target == domain:
+            raise DataError(f"Column {target!r} is the target and cannot name the domains too: name another column.")
         if target in rest or target in descriptors:
             raise DataError(
                 f"Column {target!r} is the target and cannot be a feature or a descriptor too: leave it out."

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from thetafield.data.columns import SEASON, TREND
 from thetafield.data.domains import DomainSet
 from thetafield.errors import DataError, OptionError
 from thetafield.streams import numpy_stream
@@ -40,8 +41,13 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
         raise OptionError(f"folds are one of {', '.join(KINDS)}, but got {kind!r}.")
     if kind != "random" and not z.shape[1]:
         raise DataError(f"{kind} folds need descriptors, but the domains have none: use random folds.")
-    if kind == "time" and z.shape[1] != 1:
-        raise DataError(f"time folds need one ordered descriptor, but there are {z.shape[1]}: use another kind.")
+    time = _time(domains) if kind == "time" else None
+    if kind == "time" and time is None:
+        named = ", ".join(domains.descriptors)
+        raise DataError(
+            f"time folds need one ordered descriptor, a number or a date, but there are {z.shape[1]} ({named}): use "
+            "another kind."
+        )
     least = 2 * count if kind == "time" and count > 1 else max(2, count)
     if size < least:
         raise DataError(f"{count} fold(s) of held-out domains need at least {least} domains, but there are {size}.")
@@ -49,7 +55,7 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     if kind == "edge":
         return [_fold(size, order[-min(quarter, size - 1) :]) for order in _outwards(_scaled(z), count)]
     if kind == "time":
-        return _forward(np.argsort(z[:, 0], kind="stable"), count, quarter)
+        return _forward(np.argsort(z[:, time], kind="stable"), count, quarter)
     if kind == "blocked":
         parts = _regions(_scaled(z), np.arange(size), min(4, size) if count == 1 else count)
         return [_fold(size, held) for held in parts[:count]]
@@ -64,6 +70,17 @@ def most_folds(kind: str, num_domains: int, num_descriptors: int) -> int:
     (40, 2, 20)
     """
     return {"edge": 2 * num_descriptors, "time": num_domains // 2}.get(kind, num_domains)
+
+
+def _time(domains: DomainSet) -> int | None:
+    """Return the coordinate that time folds go by: the only one, or the trend of the only date."""
+    if len(domains.factors) == 1:
+        return 0
+    trends = [i for i, factor in enumerate(domains.factors) if factor.endswith(TREND)]
+    if len(trends) != 1:
+        return None
+    date = domains.factors[trends[0]].removesuffix(TREND)
+    return trends[0] if {*domains.factors} == {f"{date}{TREND}", f"{date}{SEASON}"} else None
 
 
 def _fold(size: int, held: np.ndarray) -> Fold:

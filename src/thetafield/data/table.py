@@ -62,5 +62,5 @@ def read_table_file(path: Path) -> pa.Table:
         if suffix == ".parquet":
             return parquet.read_table(path)
         return feather.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as {suffix[1:]} ({' '.join(str(error).split())}).") from None

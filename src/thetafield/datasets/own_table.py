@@ -69,9 +69,12 @@ class OwnTable:
         table, whole = _read(self)
         # Encoded anew from the rows of the kept domains alone: what the whole was encoded by has seen the others.
         rows, roles = _rows_of(whole, table, kept), _roles(self)
-        train = DomainSet.from_frame(
-            table.filter(rows), **roles, classification=whole.classification, classes=whole.classes
-        )
+        seen = table.filter(rows)
+        assert whole.encoder is not None
+        # A feature that was measured at other domains only tells nothing here.
+        named = [column.name for column in whole.encoder.features]
+        roles["features"] = [name for name in named if not np.all(seen[name].is_null(nan_is_null=True))]
+        train = DomainSet.from_frame(seen, **roles, classification=whole.classification, classes=whole.classes)
         test = DomainSet.from_frame(table.filter(~rows), like=train, places=roles["places"])
         return self._dataset(train, {kind: test}, kind)
 

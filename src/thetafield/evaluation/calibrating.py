@@ -1,5 +1,6 @@
 """What held-out training domains teach about errors on unseen ones: trust, and sets that cover."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,12 +94,33 @@ def calibrate(model: Model, observed: Observed, domains: DomainSet) -> None:
 
 def naive_error(domains: DomainSet) -> float:
     """Return the mean error over domains of the best answer that knows neither inputs nor descriptors."""
+    answer = domains.y.mode().values if domains.classification else domains.y.median(0).values
+    return float(np.mean(_constant_errors(domains, answer)))
+
+
+def naive_unseen(domains: DomainSet, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the mean error, over held-out domains, of the best constant answer on the rows of the domains kept.
+
+    Args:
+        domains: All domains.
+        parts: Positions (kept, held out), fold by fold.
+    """
+    errors = []
+    for kept, held in parts:
+        seen, unseen = domains.select(kept), domains.select(held)
+        answer = seen.y.mode().values if domains.classification else seen.y.median(0).values
+        errors.append(_constant_errors(unseen, answer))
+    return float(np.mean(np.concatenate(errors)))
+
+
+def _constant_errors(domains: DomainSet, answer: Tensor) -> np.ndarray:
+    """Return the error of one answer everywhere, domain by domain."""
     if domains.classification:
-        wrong = 100.0 * (domains.y != domains.y.mode().values).double()
+        wrong = 100.0 * (domains.y != answer).double()
     else:
-        wrong = (domains.y - domains.y.median(0).values).abs().double().mean(-1)
+        wrong = (domains.y - answer).abs().double().mean(-1)
     totals = np.add.reduceat(wrong.cpu().numpy(), domains.offsets[:-1].cpu().numpy())
-    return float(np.mean(totals / domains.sizes.cpu().numpy()))
+    return totals / domains.sizes.cpu().numpy()
 
 
 def _strangeness(model: Model, outputs: Tensor, y: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from thetafield.serving.refusal import Refusal
 
 OPEN = ("/v2/health/live", "/v2/health/ready")  # probes of a container have no token
+MOST_DIGITS = 18  # of the size of a body
 LINGER = 1.0  # seconds in which a client that sends too much can take note of it, before the line is cut
 MEGABYTE = 10**6
 
@@ -67,7 +68,8 @@ class Admission:
         """Return whether the size of the body is declared, and refuse it if it is too large, before it is read."""
         for name, value in scope["headers"]:
             if name == b"content-length":
-                if not value.isdigit() or int(value[:20]) > self.max_body:
+                digits = value.lstrip(b"0") or b"0"  # zeros before it would hide how large a number is
+                if not value.isdigit() or len(digits) > MOST_DIGITS or int(digits) > self.max_body:
                     raise self._too_large()
                 return True
         return False

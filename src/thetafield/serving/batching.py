@@ -15,6 +15,7 @@ MOST_ROWS = 2**12  # of one call, so that nobody waits long for others
 # Numbers of the inputs that are answered in place, in a millisecond or so. More of them go to a thread: the service
 # stays awake, but each of torch's many short calls then waits until the other thread lets go of the interpreter.
 FEW_NUMBERS = 2**16
+FEW_PLACES = 512  # rows, which may each have a head of their own
 
 
 class Batcher:
@@ -41,7 +42,7 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answer] = loop.create_future()
-        if question.x.numel() > FEW_NUMBERS:
+        if question.x.numel() > FEW_NUMBERS or len(question.z) > FEW_PLACES:
             self._large.append((question, future))
             if not self._busy:
                 self._busy = True

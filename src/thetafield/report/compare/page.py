@@ -95,7 +95,7 @@ def render_page(comparison: Comparison) -> str:
         result=comparison.result,
         lines=leaderboard(comparison),
         figures=figures(comparison),
-        named={name: number_format(comparison.columns[name][shown]) for name in named},
+        named={name: number_format(comparison.z[name][shown]) for name in named},
         parts={"Largest errors": worst[:count].tolist(), "Smallest errors": worst[::-1][:count].tolist()},
         comparison=comparison,
         rival=comparison.result["verdict"]["rival"],
@@ -133,7 +133,7 @@ def figures(comparison: Comparison) -> dict[str, Embedded]:
     errors, columns = comparison.errors(comparison.method), comparison.columns
     axes = comparison.descriptors[:2]
     if axes:
-        z = np.column_stack([columns[name] for name in axes])
+        z = np.column_stack([comparison.z[name] for name in axes])
         found["map"] = embed(error_over_descriptors(z, [drawable(name) for name in axes], errors, measure), vector)
     field = comparison.field_method
     if field is not None and comparison.has_pooled:

@@ -21,11 +21,13 @@ class Comparison:
     Args:
         result: `result.json`.
         ids: Names of the domains that were held out.
-        columns: Numbers of these domains by the head of their column in `domains.csv`.
+        z: Their descriptors by name.
+        columns: What the comparison found of them, by the head of the column in `domains.csv`.
     """
 
     result: dict[str, Any]
     ids: list[str]
+    z: dict[str, np.ndarray]
     columns: dict[str, np.ndarray]
 
     @classmethod
@@ -42,10 +44,14 @@ class Comparison:
             result["verdict"], result["leaderboard"]
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise FormatError(f"{folder} holds no finished comparison ({error}): run thetafield compare.") from None
-        judged = [line for line in lines if line[head.index("fold")]]
-        names = [name for name in head if name not in ("domain", "fold")]
-        numbers = {name: np.array([float(line[head.index(name)]) for line in judged]) for name in names}
-        return cls(result, [line[0] for line in judged], numbers)
+        # By place, since a descriptor may be called as one of the comparison's own columns is.
+        own = 1 + len(result["data"]["descriptors"])
+        fold = own + head[own:].index("fold")
+        judged = [line for line in lines if line[fold]]
+        values = [np.array([float(line[at]) for line in judged]) for at in range(len(head)) if at not in (0, fold)]
+        names = [name for at, name in enumerate(head) if at not in (0, fold)]
+        z, found = ({names[at]: values[at] for at in part} for part in (range(own - 1), range(own - 1, len(names))))
+        return cls(result, [line[0] for line in judged], z, found)
 
     @property
     def method(self) -> str:
