@@ -20,7 +20,7 @@ from served import Service, classifier, question, stations, table_regressor, ten
 from thetafield import FieldClassifier
 from thetafield.errors import DataError
 from thetafield.serving.answering import answer_all
-from thetafield.serving.memory import FieldMemory, RememberingModel
+from thetafield.serving.memory import FieldMemory, remembering
 from thetafield.serving.question import Reader
 
 RNG = np.random.default_rng(0)
@@ -259,7 +259,7 @@ def test_the_description_holds_for_generated_requests(service):
 
 
 def test_memory_is_bounded_and_forgets_what_was_not_asked_for_longest():
-    model = RememberingModel.of(classifier().model_, capacity=3)
+    model = remembering(classifier().model_, capacity=3)
     points = torch.tensor(Z[:6], dtype=torch.float32)
     for some in (points[:3], points[[0]], points[3:5]):  # 0 is asked for again, so that 1 and 2 are forgotten
         torch.testing.assert_close(model.memory.recall(some).theta, classifier().model_.theta(some))
@@ -286,9 +286,22 @@ def test_memory_is_shared_between_threads():
     assert memory.hits + memory.misses == 400 and len(memory) == 5
 
 
+def test_trees_are_served_without_a_field(tmp_path):
+    grown = FieldClassifier("trees", options={"rounds": 5, "min_samples": 2}, random_state=0)
+    grown.fit(X, X[:, 0] > Z[:, 0], z=Z, domain=np.arange(20)).save(tmp_path / "grown")
+    with Service(tmp_path / "grown") as service:
+        found = service.outputs(question(X, Z))
+        assert (found["prediction"] == grown.predict(X, z=Z)).all()
+        np.testing.assert_allclose(found["probability"], grown.predict_proba(X, z=Z), atol=1e-6)
+        np.testing.assert_allclose(found["trust"], grown.trust(Z), atol=1e-6)
+        assert service.get("/v2")[1]["extensions"] == []
+        status, refusal = service.get("/field?z=1,2")
+        assert status == 404 and "trees has no parameters θ(z): ask /v2/models/grown/infer" in refusal["error"]
+
+
 def test_a_field_without_descriptors_takes_x_alone():
     estimator = FieldClassifier("erm", options={"steps": 20}, random_state=0, device="cpu").fit(X, X[:, 0] > 0)
-    model = RememberingModel.of(estimator.model_)
+    model = remembering(estimator.model_)
     reader = Reader(model, max_rows=100)
     (answer,) = answer_all(model, [reader.read(json.dumps({"inputs": [tensor("x", X)]}).encode())])
     assert (answer.outputs["prediction"] == estimator.predict(X)).all() and (answer.outputs["trust"] == 1).all()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from thetafield.errors import ThetafieldError
 from thetafield.geometry.neighbours import Distinct
-from thetafield.serving.memory import RememberingModel
+from thetafield.serving.memory import Remembering
 from thetafield.serving.question import Question
 
 DATATYPES = {"f": "FP64", "i": "INT64", "u": "INT64", "b": "BOOL"}  # of labels and answers; all others are text
@@ -34,7 +34,7 @@ class Answer:
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def answer_all(model: RememberingModel, questions: Sequence[Question]) -> list[Answer | ThetafieldError]:
+def answer_all(model: Remembering, questions: Sequence[Question]) -> list[Answer | ThetafieldError]:
     """Answer all questions in one call; where one has no answer, the others have theirs all the same."""
     try:
         return list(_together(model, questions))
@@ -46,7 +46,7 @@ def answer_all(model: RememberingModel, questions: Sequence[Question]) -> list[A
 
 
 @torch.no_grad()
-def _together(model: RememberingModel, questions: Sequence[Question]) -> list[Answer]:
+def _together(model: Remembering, questions: Sequence[Question]) -> list[Answer]:
     x = torch.cat([question.x for question in questions]) if len(questions) > 1 else questions[0].x
     z = torch.cat([question.z for question in questions]) if len(questions) > 1 else questions[0].z
     distinct = Distinct.of(z)
@@ -81,7 +81,7 @@ def _together(model: RememberingModel, questions: Sequence[Question]) -> list[An
     return found
 
 
-def _threshold(model: RememberingModel, question: Question) -> float:
+def _threshold(model: Remembering, question: Question) -> float:
     assert model.conformal is not None
     return model.conformal.threshold(question.coverage)
 

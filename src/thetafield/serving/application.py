@@ -12,13 +12,13 @@ from starlette.responses import JSONResponse
 
 from thetafield import __version__
 from thetafield.errors import ThetafieldError, closest
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import FieldModel, Model
 from thetafield.serving import openapi
 from thetafield.serving.admission import MEGABYTE, Admission
 from thetafield.serving.answering import answer_all
 from thetafield.serving.batching import Batcher
 from thetafield.serving.description import describe
-from thetafield.serving.memory import RememberingModel
+from thetafield.serving.memory import remembering
 from thetafield.serving.metrics import Metrics
 from thetafield.serving.question import Reader
 from thetafield.serving.refusal import Refusal, status_of
@@ -26,7 +26,7 @@ from thetafield.serving.writing import OnnxWriter, as_safetensors, read_descript
 
 
 def application(
-    field: FieldModel,
+    served: Model,
     name: str,
     token: str | None = None,
     max_body: float = 16.0,
@@ -36,14 +36,14 @@ def application(
     """Return the service for one model, as ASGI has it.
 
     Args:
-        field: The model.
+        served: The model; one without θ(z), such as trees, has everything but `/field`.
         name: What it is called in paths.
         token: Who has it may ask; None lets everybody in.
         max_body: Most megabytes of a request's body.
         max_rows: Most rows of a request.
         capacity: Most descriptors whose θ(z) is kept; as many as 128 MB hold by default.
     """
-    model = RememberingModel.of(field, capacity)
+    model = remembering(served, capacity)
     reader, metrics = Reader(model, max_rows), Metrics(model.memory)
     batcher, writer = Batcher(partial(answer_all, model), metrics.answered), OnnxWriter(model)
 
@@ -83,7 +83,8 @@ def application(
 
     @app.get("/v2", responses=openapi.answers(openapi.SERVER))
     async def server_metadata() -> JSONResponse:
-        return JSONResponse({"name": "thetafield", "version": __version__, "extensions": ["field"]})
+        extensions = ["field"] if isinstance(model, FieldModel) else []
+        return JSONResponse({"name": "thetafield", "version": __version__, "extensions": extensions})
 
     @app.get("/v2/health/live", responses=openapi.answers(openapi.LIVE))
     async def live() -> JSONResponse:
@@ -108,6 +109,8 @@ def application(
         z: Annotated[list[str] | None, Query(description="A descriptor: numbers with commas between them.")] = None,
         format: Annotated[Literal["safetensors", "onnx"], Query(description="What to write.")] = "safetensors",
     ) -> Response:
+        if not isinstance(model, FieldModel):
+            raise Refusal(404, f"{model.recipe.method} has no parameters θ(z): ask /v2/models/{name}/infer.")
         texts = z or []
         points = read_descriptors(model, texts, max_rows)
         known = await batcher.in_thread(model.memory.recall, points)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from thetafield.data.columns import NumberColumn
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 from thetafield.serving.answering import datatype_of
 
 
-def describe(model: FieldModel, name: str, outputs: tuple[str, ...]) -> dict[str, Any]:
+def describe(model: Model, name: str, outputs: tuple[str, ...]) -> dict[str, Any]:
     """Return the protocol's metadata of a model; -1 stands for any number of rows."""
     recipe, encoder = model.recipe, model.encoder
     classes = [] if model.classes is None else model.classes.tolist()

@@ -1,4 +1,4 @@
-"""θ(z), kept for descriptors that were asked for lately: most services are asked about few domains, over and over."""
+"""θ(z) and trust, kept for descriptors that were asked for lately: most are asked about few domains, over and over."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, fields
@@ -7,8 +7,9 @@ from threading import Lock
 import torch
 from torch import Tensor
 
+from thetafield.fields.direct import DirectModel
 from thetafield.fields.doubt import expected_error, trust_at
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import FieldModel, Model
 
 MOST_POINTS = 2**14
 MOST_NUMBERS = 2**25  # parameters kept: 128 MB
@@ -16,10 +17,10 @@ MOST_NUMBERS = 2**25  # parameters kept: 128 MB
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a field says at b descriptors.
+    """What a model says at b descriptors.
 
     Args:
-        theta: θ(z), shape (b, D), where the model lives.
+        theta: θ(z), shape (b, D), where the model lives; of a model without θ, D is 0.
         trust: Trust, shape (b,), on the CPU.
         expected: Expected error, shape (b,), on the CPU; zeros where the trust is not calibrated.
     """
@@ -36,12 +37,13 @@ class FieldMemory:
     that was not asked for longest is given to a new one.
 
     Args:
-        model: The model whose field is asked.
+        model: The model that is asked.
         capacity: Most descriptors that are kept; as many as 128 MB hold by default, and nothing where it is 0.
     """
 
-    def __init__(self, model: FieldModel, capacity: int | None = None) -> None:
-        most = max(1, min(MOST_POINTS, MOST_NUMBERS // model.field.theta_dim))
+    def __init__(self, model: Model, capacity: int | None = None) -> None:
+        width = _width(model)
+        most = max(1, min(MOST_POINTS, MOST_NUMBERS // max(1, width)))
         self.capacity = most if capacity is None else capacity
         self.model = model
         self.hits = self.misses = 0
@@ -50,7 +52,7 @@ class FieldMemory:
         size = self.capacity
         # Pages of a table that nobody has written yet take no memory.
         self._table = Known(
-            torch.empty(size, model.field.theta_dim, device=model.device), torch.empty(size), torch.empty(size).double()
+            torch.empty(size, width, device=model.device), torch.empty(size), torch.empty(size).double()
         )
 
     def __len__(self) -> int:
@@ -103,11 +105,31 @@ class FieldMemory:
         self._rows[key] = row
 
 
-def ask(model: FieldModel, points: Tensor) -> Known:
-    """Ask the field itself."""
+def _width(model: Model) -> int:
+    return model.field.theta_dim if isinstance(model, FieldModel) else 0
+
+
+def ask(model: Model, points: Tensor) -> Known:
+    """Ask the model itself."""
     calibrated = model.trust.blind is not None
     expected = expected_error(model, points) if calibrated else torch.zeros(len(points), dtype=torch.float64)
-    return Known(FieldModel.theta(model, points), trust_at(model, points), expected)
+    # Not model.theta, which would remember.
+    theta = FieldModel.theta(model, points) if isinstance(model, FieldModel) else torch.empty(len(points), 0)
+    return Known(theta, trust_at(model, points), expected)
+
+
+@dataclass(eq=False, kw_only=True)
+class RememberingTrees(DirectModel):
+    """A model without θ that asks for its trust once for each descriptor.
+
+    Args:
+        capacity: As for :class:`FieldMemory`.
+    """
+
+    capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        self.memory = FieldMemory(self, self.capacity)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -123,14 +145,18 @@ class RememberingModel(FieldModel):
     def __post_init__(self) -> None:
         self.memory = FieldMemory(self, self.capacity)
 
-    @classmethod
-    def of(cls, model: FieldModel, capacity: int | None = None) -> "RememberingModel":
-        """Return the model with a memory; the parts are shared, not copied."""
-        return cls(**{part.name: getattr(model, part.name) for part in fields(model)}, capacity=capacity)
-
     def theta(self, z: Tensor) -> Tensor:
         """Return θ(z) of shape (..., D) at raw descriptors of shape (..., d)."""
         points = z.detach().to("cpu", torch.float32)
         if points.ndim == 1:
             return self.memory.recall(points[None]).theta[0]
         return self.memory.recall(points.flatten(0, -2)).theta.unflatten(0, points.shape[:-1])
+
+
+Remembering = RememberingModel | RememberingTrees
+
+
+def remembering(model: Model, capacity: int | None = None) -> Remembering:
+    """Return a model with a memory; the parts are shared, not copied."""
+    kind = RememberingModel if isinstance(model, FieldModel) else RememberingTrees
+    return kind(**{part.name: getattr(model, part.name) for part in fields(model)}, capacity=capacity)

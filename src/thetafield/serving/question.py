@@ -11,7 +11,7 @@ from torch import Tensor
 
 from thetafield.data.arrays import shown
 from thetafield.errors import DataError, NeedError, OptionError, closest
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 from thetafield.serving.refusal import Refusal
 from thetafield.serving.tensors import SentTensor
 
@@ -45,7 +45,7 @@ class Reader:
         max_rows: Most rows of one request.
     """
 
-    def __init__(self, model: FieldModel, max_rows: int) -> None:
+    def __init__(self, model: Model, max_rows: int) -> None:
         self.model, self.max_rows = model, max_rows
         self.input_shape, self.descriptors = list(model.recipe.input_shape), model.recipe.descriptors
         self.features = model.recipe.features

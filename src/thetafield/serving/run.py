@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from thetafield.errors import FormatError, NeedError, OptionError
-from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import DESCRIPTION, read_model
 from thetafield.training.train import pick_device
 
@@ -57,7 +56,7 @@ def serve(folder: Path, terms: Terms, say: Callable[[str], None]) -> None:
 
     Raises:
         FormatError: There is no field, or it is damaged.
-        NeedError: A package of the extra `serve` is missing, or the saved method has no θ(z).
+        NeedError: A package of the extra `serve` is missing.
         OptionError: The address, the name or the token cannot be used.
     """
     missing = [
@@ -74,11 +73,6 @@ def serve(folder: Path, terms: Terms, say: Callable[[str], None]) -> None:
     name = model_name(folder, terms.name)
     token = None if terms.token_file is None else read_token(terms.token_file, say)
     model = read_model(folder).to(pick_device(terms.device))
-    if not isinstance(model, FieldModel):
-        raise NeedError(
-            f"{model.recipe.method} has no parameters θ(z), so {folder} cannot be served: ask it in Python by "
-            "load_field, or train a method that has a field, such as erm-d or neurallio."
-        )
     # A thread of torch for every second core: the others are for clients, and for the service's own thread.
     torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) // 2)))
     app = application(model, name, token, terms.max_body, terms.max_rows)

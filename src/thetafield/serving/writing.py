@@ -14,14 +14,14 @@ from torch import Tensor
 from thetafield.errors import ExportError
 from thetafield.fields.export import parse_descriptor
 from thetafield.fields.storage import save_model
-from thetafield.serving.memory import Known, RememberingModel
+from thetafield.serving.memory import Known, Remembering
 from thetafield.serving.refusal import Refusal
 
 MOST_FILES = 16  # ONNX files that are kept
 MOST_WAITING = 4
 
 
-def read_descriptors(model: RememberingModel, texts: list[str], most: int) -> Tensor:
+def read_descriptors(model: Remembering, texts: list[str], most: int) -> Tensor:
     """Return descriptors (b, d) that were written as numbers or dates with commas between them."""
     names = model.recipe.descriptors
     if not names:
@@ -40,7 +40,7 @@ def read_descriptors(model: RememberingModel, texts: list[str], most: int) -> Te
     return torch.stack(rows).to(torch.float32)
 
 
-def as_safetensors(model: RememberingModel, z: Tensor, known: Known) -> bytes:
+def as_safetensors(model: Remembering, z: Tensor, known: Known) -> bytes:
     """Return θ(z), trust and z as one file."""
     described = {"method": model.recipe.method, "descriptors": ",".join(model.recipe.descriptors)}
     return save({"theta": known.theta.cpu(), "trust": known.trust.double(), "z": z.contiguous()}, described)
@@ -53,7 +53,7 @@ class OnnxWriter:
         model: The model.
     """
 
-    def __init__(self, model: RememberingModel) -> None:
+    def __init__(self, model: Remembering) -> None:
         self.model = model
         self._files: OrderedDict[str, bytes] = OrderedDict()
         self._turn = asyncio.Lock()
