@@ -13,9 +13,11 @@ from rich.console import Console
 from compared import domain_set, table_file
 from thetafield import DomainSet
 from thetafield.cli.compare import compare
+from thetafield.compare import compare as compare_domains
 from thetafield.compare import folder
 from thetafield.compare.checks import check_domains, warnings_of
 from thetafield.data.table import read_table_file
+from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import DataError, FormatError, ThetafieldError
 from thetafield.report.compare.reading import Comparison
 from thetafield.report.compare.terminal import leaderboard_table
@@ -87,6 +89,19 @@ def test_a_descriptor_that_gives_the_target_away_is_refused(tmp_path):
     assert "'d' is the target and cannot name the domains too" in refusal(tmp_path, table(), target="d")
     free = domain_set("turning")
     check_domains(free, "place")  # a descriptor that merely matters is none
+
+
+def test_a_leak_is_told_before_anything_is_trained(tmp_path):
+    labels = np.random.default_rng(0).choice(["no", "yes"], 60)
+    csv.write_csv(table(y=labels, x=(labels == "yes") + 0.0), tmp_path / "t.csv")
+    told = []
+
+    def workers(jobs):
+        raise RuntimeError(" ".join(told))
+
+    own = OwnTable(str(tmp_path / "t.csv"), "y", "d", ("z",), holdout=None)
+    with pytest.raises(RuntimeError, match="'x' alone"):
+        compare_domains(own, tmp_path / "out", methods=("erm",), warn=told.append, hire=workers)
 
 
 def test_labels_that_lie_in_order_by_chance_are_no_giveaway():

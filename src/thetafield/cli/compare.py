@@ -94,6 +94,7 @@ def compare(
             device=device,
             command=shlex.join(["thetafield", *sys.argv[1:]]),
             display=suite_display,
+            warn=lambda sentence: typer.echo(f"Note: {sentence}", err=True),
         )
     except KeyboardInterrupt:
         typer.echo(f"thetafield: stopped; {folder} keeps what was done, and the same command goes on.", err=True)

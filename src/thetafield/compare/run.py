@@ -54,6 +54,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     command: str = "",
     display: Display = silent,
+    warn: Callable[[str], None] = lambda sentence: None,
     hire: Callable[[int], Workers] | None = None,
 ) -> dict[str, Any]:
     """Find out which method generalises to unseen domains, and train it on all of them into `out`.
@@ -79,6 +80,7 @@ def compare(
         options: By method: options that are fixed.
         command: What the person typed, for the record.
         display: Shows progress; silent by default.
+        warn: Told what looks too good to be true, before anything is trained; the result has it too.
         hire: Returns the workers, given the number of jobs; processes of this machine by default.
 
     Returns:
@@ -127,6 +129,9 @@ def compare(
     earlier = files.finished(out)
     if earlier is not None:
         return earlier
+    doubtful = warnings_of(domains, seed)
+    for sentence in doubtful:  # before anybody waits for a result that cannot be believed
+        warn(sentence)
     if isinstance(data, DomainSet):
         data = StoredPopulation.of(domains, out / files.DATA, name, predictor, predictor_options, ordered, standardise)
     reading = time.perf_counter() - started
@@ -174,7 +179,7 @@ def compare(
             allotments=plan.allotments,
             refit=refit,
             warnings=[
-                *warnings_of(domains, seed),
+                *doubtful,
                 *_about_rows(every, domains, budget),
                 *_about_time(plan, load, given, seconds, budget, resumed),
             ],

@@ -9,7 +9,7 @@ export function makeAnswer(description, model) {
   const said = element("p", { class: "said" }), big = element("p", { class: "big" }), bars = element("div", { class: "bars" });
   const target = description.target ?? "the target";
   return {
-    node: element("div", { role: "status" }, said, big, bars),
+    node: element("div", {}, said, big, bars),
     draw(now) {
       const answers = model.predict(now.theta, now.row, 1);
       if (!answers.every(Number.isFinite)) {

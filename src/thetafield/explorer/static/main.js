@@ -19,7 +19,10 @@ import { makeWho } from "thetafield/who.js";
 const NEAREST = 6;
 const KEPT = 500; // frames whose times are remembered
 
-const description = await readDescription(JSON.parse(byId("description").textContent), byId("weights").textContent);
+const description = await readDescription(JSON.parse(byId("description").textContent), byId("weights").textContent).catch((error) => {
+  byId("lede").textContent = `This page cannot be shown: ${error.message}`;
+  throw error;
+});
 const model = makeModel(description);
 const { data, shape } = description.trust.anchors;
 const anchors = Array.from({ length: shape[0] }, (_, i) => model.raw(data.subarray(i * shape[1], (i + 1) * shape[1])));

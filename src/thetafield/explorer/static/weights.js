@@ -18,6 +18,7 @@ function resolve(value, tables) {
 }
 
 async function inflated(packed) {
+  if (!("DecompressionStream" in globalThis)) throw new Error("it needs a browser of 2023 or later, which can unpack its numbers.");
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
