@@ -32,7 +32,7 @@ seeds = 3
 tune = 3
 keep = true
 """
-TIMES = {"train_seconds", "eval_seconds", "finished", "seconds"}
+TIMES = {"train_seconds", "eval_seconds", "trial_seconds", "finished", "seconds"}
 
 
 def without_times(content):

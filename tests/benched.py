@@ -19,7 +19,7 @@ methods = [
 ]
 seeds = 2
 """
-TIMES = ("train_seconds", "eval_seconds", "finished", "suite")
+TIMES = ("train_seconds", "eval_seconds", "trial_seconds", "finished", "suite")
 
 
 class Here:
