@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from benched import SUITE, bench, results, written
+from thetafield.bench.engine import Conditions
 from thetafield.bench.local import LocalWorkers, default_jobs
 from thetafield.bench.store import Store, StoreError
 from thetafield.errors import OptionError, ThetafieldError
@@ -130,6 +131,29 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
     assert plan.counts()["done"] == 2 and plan.state(unlucky) == "failed"
     failure = Store(tmp_path / "s").failure(unlucky.key)
     assert "was killed (signal 9)" in failure["sentence"] and failure["attempts"] == 2
+
+
+def test_a_trial_that_hears_no_alarm_is_ended_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("thetafield.bench.local.GRACE", 1.0)
+    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 20000", 1).replace("seeds = 2", "seeds = 1"))
+    stuck, workers, over = suite.trials[0], LocalWorkers(1, "cpu"), threading.Event()
+
+    def hang():
+        while not over.wait(0.05):
+            for worker in list(workers.workers):
+                if worker.up and worker.key == stuck.key:
+                    os.kill(worker.process.pid, signal.SIGSTOP)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    try:
+        plan, _ = bench(suite, tmp_path / "s", workers, conditions=Conditions(timeout=12.0))
+    finally:
+        over.set()
+        thread.join()
+    assert plan.counts()["done"] == 2 and plan.state(stuck) == "failed"
+    sentence = Store(tmp_path / "s").failure(stuck.key)["sentence"]
+    assert sentence == "The trial took longer than 12 s and did not stop: its process was ended."
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Trials in processes of this machine: each has one thread, and one that is killed takes nothing with it."""
 
+import math
 import multiprocessing
 import os
 import signal
@@ -23,6 +24,7 @@ JOBS_PER_GPU = 14  # small trials at a time on one GPU: on an H200 and 16 cores,
 TRIALS_PER_WORKER = 25  # then a new process takes over, so that nothing piles up in it
 STILLBORN = 3  # processes in a row that end before they begin
 PATIENCE = 10.0  # seconds that an interrupted trial has to write its checkpoint
+GRACE = 30.0  # seconds beyond its limit in which a trial has to stop by itself
 
 
 def gpus() -> list[str]:
@@ -49,6 +51,8 @@ class Worker:
         key: The trial it is at.
         served: Trials it was given.
         up: Whether it has begun.
+        limit: Seconds that its trial may take, if there is a limit.
+        until: When its process is ended, whatever it does; a trial that hangs outside Python hears no alarm.
     """
 
     process: SpawnProcess
@@ -57,6 +61,8 @@ class Worker:
     key: str | None = None
     served: int = 0
     up: bool = False
+    limit: float | None = None
+    until: float = math.inf
 
     def end(self) -> str:
         """End the process at once, if it has not ended by itself, and say how it did."""
@@ -93,7 +99,8 @@ class LocalWorkers:
     def start(self, task: Task) -> None:
         """Give a trial to an idle process, or to a new one."""
         worker = next((worker for worker in self.workers if worker.key is None), None) or self._hire()
-        worker.key, worker.served = task.spec.key, worker.served + 1
+        worker.key, worker.served, worker.limit = task.spec.key, worker.served + 1, task.timeout
+        worker.until = math.inf if task.timeout is None else time.monotonic() + task.timeout + GRACE
         with suppress(OSError):  # of a dead process, which `wait` will find
             worker.pipe.send(task)
 
@@ -122,6 +129,19 @@ class LocalWorkers:
             if outcome.kind in ("error", "timeout", "died") or worker.served >= TRIALS_PER_WORKER:
                 self.workers.remove(worker)
                 worker.end()
+        return [*ended, *self._overdue()]
+
+    def _overdue(self) -> list[tuple[str, Outcome]]:
+        """End the processes of trials that are beyond all limits, and return these."""
+        late = [worker for worker in self.workers if worker.key is not None and time.monotonic() > worker.until]
+        ended = []
+        for worker in late:
+            self.workers.remove(worker)
+            worker.process.kill()
+            worker.end()
+            assert worker.key is not None
+            said = f"The trial took longer than {worker.limit:g} s and did not stop: its process was ended."
+            ended.append((worker.key, Outcome.failed("timeout", said)))
         return ended
 
     def stop(self, patience: float = PATIENCE) -> None:

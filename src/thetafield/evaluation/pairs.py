@@ -86,7 +86,7 @@ def _outside(count: int) -> float:
     Know About the Bootstrap*, 2015).
 
     >>> round(_outside(5), 3), round(_outside(1000), 2)
-    (0.096, 2.48)
+    (0.095, 2.48)
     """
     if count < 2:
         return (100 - LEVEL) / 2
