@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
 
@@ -108,26 +109,33 @@ def test_ctrl_c_keeps_what_was_done(tmp_path):
     assert list(tmp_path.glob("s/work/*/*/checkpoint.safetensors")) and gone(tmp_path)
 
 
+@contextmanager
+def struck(workers, spec, number):
+    """Send a signal to whatever process is at a trial, over and over."""
+    over = threading.Event()
+
+    def strike():
+        while not over.wait(0.05):
+            for worker in list(workers.workers):
+                if worker.up and worker.key == spec.key:
+                    os.kill(worker.process.pid, number)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
     """A trial whose process is killed every time counts as failed in the end, and all others are done."""
     suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 1000000", 1).replace("seeds = 2", "seeds = 1"))
     unlucky, workers = suite.trials[0], LocalWorkers(1, "cpu")
     workers.attempts = 2
-    over = threading.Event()
-
-    def kill():
-        while not over.wait(0.05):
-            for worker in list(workers.workers):
-                if worker.up and worker.key == unlucky.key:
-                    os.kill(worker.process.pid, signal.SIGKILL)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
+    with struck(workers, unlucky, signal.SIGKILL):
         plan, _ = bench(suite, tmp_path / "s", workers)
-    finally:
-        over.set()
-        thread.join()
     assert plan.counts()["done"] == 2 and plan.state(unlucky) == "failed"
     failure = Store(tmp_path / "s").failure(unlucky.key)
     assert "was killed (signal 9)" in failure["sentence"] and failure["attempts"] == 2
@@ -136,21 +144,9 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
 def test_a_trial_that_hears_no_alarm_is_ended_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("thetafield.bench.local.GRACE", 1.0)
     suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 20000", 1).replace("seeds = 2", "seeds = 1"))
-    stuck, workers, over = suite.trials[0], LocalWorkers(1, "cpu"), threading.Event()
-
-    def hang():
-        while not over.wait(0.05):
-            for worker in list(workers.workers):
-                if worker.up and worker.key == stuck.key:
-                    os.kill(worker.process.pid, signal.SIGSTOP)
-
-    thread = threading.Thread(target=hang)
-    thread.start()
-    try:
+    stuck, workers = suite.trials[0], LocalWorkers(1, "cpu")
+    with struck(workers, stuck, signal.SIGSTOP):
         plan, _ = bench(suite, tmp_path / "s", workers, conditions=Conditions(timeout=12.0))
-    finally:
-        over.set()
-        thread.join()
     assert plan.counts()["done"] == 2 and plan.state(stuck) == "failed"
     sentence = Store(tmp_path / "s").failure(stuck.key)["sentence"]
     assert sentence == "The trial took longer than 12 s and did not stop: its process was ended."
