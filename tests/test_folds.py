@@ -60,24 +60,37 @@ def test_blocked_folds_are_regions(moons):
 
 
 def test_edge_folds_are_extrapolation(moons):
-    z = moons.z.numpy()
-    [(kept, held)] = domain_folds(moons, 1, kind="edge")
+    """Each holds out all that lies farthest along a principal direction, one way and then the other."""
+    z = moons.z.numpy().astype(float)
     scaled = (z - z.min(0)) / np.ptp(z, axis=0)
-    distance = np.linalg.norm(scaled - np.median(scaled, axis=0), axis=1)
-    assert distance[kept].max() <= distance[held].min()
+    values, vectors = np.linalg.eigh(np.cov(scaled.T))
+    axes = vectors[:, np.argsort(-values)].T
+    for number, (kept, held) in enumerate(domain_folds(moons, 4, kind="edge")):
+        along = scaled @ axes[number // 2]
+        sign = 1 if along[held].mean() > along[kept].mean() else -1
+        assert (sign * along[held]).min() >= (sign * along[kept]).max()
+    first, second = (set(held.tolist()) for _, held in domain_folds(moons, 2, kind="edge"))
+    assert not first & second
     line = DomainSet.from_arrays(np.zeros((8, 1)), np.arange(8) % 2, z=np.arange(8.0)[:, None])
-    folds = domain_folds(line, 2, kind="edge")
-    assert sorted(sorted(held.tolist()) for _, held in folds) == [[0, 1], [6, 7]]
-    with pytest.raises(DataError, match="have 2 edges, but 3 folds"):
+    assert [held.tolist() for _, held in domain_folds(line, 2, kind="edge")] == [[6, 7], [0, 1]]
+    with pytest.raises(DataError, match=r"3 edge folds were asked for, but 8 domains with 1 descriptor\(s\) allow 2"):
         domain_folds(line, 3, kind="edge")
 
 
+@pytest.mark.parametrize("kind", ["blocked", "edge"])
+def test_one_fold_is_the_first_of_four(moons, kind):
+    [(_, one)] = domain_folds(moons, 1, kind=kind)
+    assert one.tolist() == domain_folds(moons, 4, kind=kind)[0][1].tolist()
+
+
 def test_the_past_never_sees_the_future(timed):
+    """Each fold looks a quarter ahead, from moments between the middle and the last quarter."""
+    order = np.argsort(timed.z[:, 0].numpy())
     [(kept, held)] = domain_folds(timed, 1, kind="time")
-    assert len(held) == 3 and timed.z[kept].max() < timed.z[held].min()
-    folds = domain_folds(timed, 2, kind="time")
-    assert [len(kept) for kept, _ in folds] == [4, 7] and [len(held) for _, held in folds] == [3, 2]
-    assert all(timed.z[kept].max() < timed.z[held].min() for kept, held in folds)
+    assert sorted(held) == sorted(order[-3:]) and timed.z[kept].max() < timed.z[held].min()
+    folds = domain_folds(timed, 3, kind="time")
+    assert [len(kept) for kept, _ in folds] == [4, 5, 6] and [len(held) for _, held in folds] == [3, 3, 3]
+    assert all(sorted(held) == sorted(order[len(kept) : len(kept) + 3]) for kept, held in folds)
 
 
 def test_a_date_is_an_order():
@@ -98,7 +111,7 @@ def test_a_date_is_an_order():
 def test_what_cannot_be_held_out(moons, timed):
     with pytest.raises(DataError, match="need at least 2 domains, but there are 1"):
         domain_folds(moons.select([0]), 1)
-    with pytest.raises(DataError, match="need at least 6 domains, but there are 5"):
+    with pytest.raises(DataError, match=r"3 time folds were asked for, but 5 domains with .* allow 2"):
         domain_folds(timed.select(range(5)), 3, kind="time")
     with pytest.raises(
         DataError, match=r"one ordered descriptor, a number or a date, but there are 2 \(scale, rotation\)"

@@ -65,7 +65,7 @@ def test_one_difference_is_told_once():
     assert "The descriptors help: trees-x is the best method that ignores them." in words
     verdict, words = said({"erm-d": 5, "erm": 5.02}, noise=0.5)
     assert verdict.method == "erm" and verdict.descriptors_help is False and words.count("95 % interval") == 1
-    assert "by no more than noise, so the simpler one is recommended." in words
+    assert re.search(r"by no more than the standard error of 0\.\d+, so the simpler one is recommended\.", words)
 
 
 def test_a_reader_within_noise_of_one_that_ignores_descriptors_is_not_recommended():
@@ -75,6 +75,17 @@ def test_a_reader_within_noise_of_one_that_ignores_descriptors_is_not_recommende
     verdict, words = said(means, {"height": 1.0}, noise=0.5)
     assert {*verdict.ties} == {"neurallio", "erm-d"} and "Within noise of erm: " in words
     assert "drive the shift" not in words  # of what does not help
+
+
+def test_a_lead_beyond_one_standard_error_is_the_better_guess_but_not_certain():
+    """The difference of two methods has a standard error of about 0.5 · √2 / √40 = 0.11 here."""
+    means = {"erm-d": 5, "erm": 5.17}
+    lead = board(means, noise=0.5)[0].against(board(means, noise=0.5)[1])
+    assert lead.within_noise and lead.spread == pytest.approx(0.11, abs=0.03)
+    verdict, words = said(means, {"height": 1.0, "age": 0.5}, noise=0.5)
+    assert verdict.method == "erm-d" and verdict.descriptors_help is False and verdict.ties == ("erm",)
+    assert "Whether the descriptors help is not certain: erm, the best method that ignores them, errs 0.17" in words
+    assert "height 1.00, age 0.50" in words
 
 
 @pytest.mark.parametrize(

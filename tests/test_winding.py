@@ -1,12 +1,15 @@
 """Descriptors that go round: found where transfer says so, left alone where it does not."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from thetafield.fields.transported import TransportedField
+from thetafield.geometry import metric as metric_module
 from thetafield.geometry.metric import Metric, learn_metric
 from thetafield.geometry.transfer import Pairs
-from thetafield.geometry.winding import Chart, wound
+from thetafield.geometry.winding import Chart, best_wound, wound
 
 
 def round_risks(z, around, period, other=None, noise=0.02):
@@ -34,6 +37,22 @@ def test_a_period_is_found_among_noise(width, period):
     # The metric says that a turn is no distance at all.
     turned = z + period * around
     assert torch.cdist(metric(z), metric(turned)).diagonal().max() < 0.02 * metric(z).norm(dim=1).max() + 0.01
+
+
+def test_a_coordinate_that_a_descent_let_fall_is_found_again(monkeypatch):
+    z = descriptors(2, 60)
+    risks = round_risks(z, torch.tensor([0.0, 1.0]), 0.4, other=torch.tensor([1.5, 0.0]))
+    sound = learn_metric(z, risks)
+    assert sound.kind == "round" and sound.relevance[0] > 0.03
+
+    def falling(pairs, straight, axes, weight):
+        charts = best_wound(pairs, straight, axes, weight)
+        return [*charts[:-1], replace(charts[-1], straight=torch.zeros_like(charts[-1].straight))]
+
+    monkeypatch.setattr(metric_module, "best_wound", falling)
+    mended = learn_metric(z, risks)
+    assert mended.explained > sound.explained - 0.01
+    torch.testing.assert_close(mended.relevance, sound.relevance, atol=0.01, rtol=0)
 
 
 def test_what_goes_round_may_be_a_mixture():

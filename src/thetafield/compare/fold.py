@@ -87,6 +87,6 @@ def fold_count(kind: str, num_domains: int, num_descriptors: int) -> int:
     """Return how many outer folds there are: five, or as many as the kind and the domains allow.
 
     >>> fold_count("random", 40, 2), fold_count("edge", 40, 1), fold_count("time", 8, 1)
-    (5, 2, 4)
+    (5, 2, 3)
     """
     return max(1, min(MOST, most_folds(kind, num_domains, num_descriptors)))

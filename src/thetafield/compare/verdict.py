@@ -43,10 +43,11 @@ def recommended(board: Sequence[Standing]) -> tuple[Standing, bool | None]:
     """Return the method to use, and whether descriptors help.
 
     The method of the least mean error, unless it reads descriptors and leads the best method that ignores them by no
-    more than noise: then that one. Among more readers than ignorers the best reader owes part of its lead to having
-    been picked, and a model that needs no descriptor has no descriptor to be wrong about. Elsewhere simplicity is no
-    argument: of two methods within noise of each other the one that erred less is still the better guess, and a rule
-    that took the simplest of all within noise would, on few domains, recommend a weak method for want of proof.
+    more than one standard error: then that one. Among more readers than ignorers the best reader owes part of its lead
+    to having been picked, and a model that needs no descriptor has no descriptor to be wrong about. Elsewhere
+    simplicity is no argument: of two methods within noise of each other the one that erred less is still the better
+    guess, and a rule that took the simplest of all within noise would, on few domains, recommend a weak method for
+    want of proof.
 
     Args:
         board: Methods that ran, the least error first.
@@ -56,8 +57,9 @@ def recommended(board: Sequence[Standing]) -> tuple[Standing, bool | None]:
     reading = [each for each in board if each.reads]
     if not blind or not reading:
         return best, None
-    helps = reading[0].error < blind[0].error and not reading[0].against(blind[0]).within_noise
-    return (best if not best.reads or helps else blind[0]), helps
+    lead = reading[0].against(blind[0])
+    helps = lead.difference < 0 and not lead.within_noise
+    return (best if not best.reads or helps or -lead.difference > lead.spread else blind[0]), helps
 
 
 def judge(
@@ -87,7 +89,7 @@ def judge(
         *_ties(winner, ties),
         _descriptors(board, helps, winner, rival),
         *_kind(winner, board),
-        *_relevance(relevance, helps),
+        *(_relevance(relevance) if winner.reads or helps is not False else []),
         *doubts,
     ]
     return Verdict(
@@ -170,11 +172,18 @@ def _descriptors(board: Sequence[Standing], helps: bool | None, winner: Standing
             f"{_difference(paired, metric)} less than {blind.method}, the best that ignores them "
             f"({sureness(paired, metric)})."
         )
+    if winner.reads:
+        return (
+            f"Whether the descriptors help is not certain: {blind.method}, the best method that ignores them, errs "
+            f"{_difference(paired, metric)} more, which is within noise but more than the standard error of "
+            f"{paired.spread:.2g}: the guess is that they do."
+        )
     if paired.difference < 0:
         known = "" if told else f" ({sureness(paired, metric)})"
         return (
             f"The descriptors do not help: {reading.method}, the best method that reads them, leads {blind.method}, "
-            f"the best that ignores them, by no more than noise{known}, so the simpler one is recommended."
+            f"the best that ignores them, by no more than the standard error of {paired.spread:.2g}{known}, so the "
+            "simpler one is recommended."
         )
     return (
         f"The descriptors do not help: no method that reads them errs less than {blind.method}, which ignores them "
@@ -193,9 +202,7 @@ def _kind(winner: Standing, board: Sequence[Standing]) -> list[str]:
     return [f"Boosted trees win: plain trees {read} suit this table better than any network compared{fields}."]
 
 
-def _relevance(relevance: Mapping[str, float], helps: bool | None) -> list[str]:
-    if helps is False:
-        return []
+def _relevance(relevance: Mapping[str, float]) -> list[str]:
     if not relevance:
         return ["Which descriptors matter is not known: neurallio, whose metric tells, was not compared."]
     if len(relevance) == 1:

@@ -14,14 +14,15 @@ KINDS = ("random", "blocked", "edge", "time")
 def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "random") -> list[Fold]:
     """Return positions (kept, held out) of domains, once for each fold; a domain is never split.
 
-    One fold holds out about a quarter of the domains. Several do so in turn:
+    One fold holds out about a quarter of the domains. Several part them among each other, or look as far each:
 
     - "random": every domain once, drawn at random: unseen domains among seen ones.
     - "blocked": every domain once, in regions of descriptor space that are cut across the longest side again and
       again: whole regions are unseen.
-    - "edge": the outermost domains, from the centre for one fold, and for several along the principal directions of
-      the descriptors, both ways in turn: extrapolation.
-    - "time": the latest half in blocks, each judged by what came before it: the future of one ordered coordinate.
+    - "edge": the outermost quarter along a principal direction of the descriptors, both ways of each in turn:
+      extrapolation.
+    - "time": the quarter that comes next, seen from moments between the middle and the last quarter: the future of
+      one ordered coordinate. One fold holds out the last quarter.
 
     Args:
         domains: The domains.
@@ -48,10 +49,13 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
             f"time folds need one ordered descriptor, a number or a date, but there are {z.shape[1]} ({named}): use "
             "another kind."
         )
-    least = 2 * count if kind == "time" and count > 1 else max(2, count)
-    if size < least:
-        raise DataError(f"{count} fold(s) of held-out domains need at least {least} domains, but there are {size}.")
-    quarter = -(-size // 4)
+    if size < 2:
+        raise DataError(f"Folds of held-out domains need at least 2 domains, but there are {size}.")
+    if count > (most := most_folds(kind, *z.shape)):
+        raise DataError(
+            f"{count} {kind} folds were asked for, but {size} domains with {z.shape[1]} descriptor(s) allow {most}."
+        )
+    quarter = _quarter(size)
     if kind == "edge":
         return [_fold(size, order[-min(quarter, size - 1) :]) for order in _outwards(_scaled(z), count)]
     if kind == "time":
@@ -67,9 +71,10 @@ def most_folds(kind: str, num_domains: int, num_descriptors: int) -> int:
     """Return how many folds of a kind there can be: a coordinate has two edges, and half of time is the past.
 
     >>> most_folds("random", 40, 1), most_folds("edge", 40, 1), most_folds("time", 40, 1)
-    (40, 2, 20)
+    (40, 2, 11)
     """
-    return {"edge": 2 * num_descriptors, "time": num_domains // 2}.get(kind, num_domains)
+    moments = num_domains - num_domains // 2 - _quarter(num_domains) + 1
+    return {"edge": 2 * min(num_domains, num_descriptors), "time": moments}.get(kind, num_domains)
 
 
 def _time(domains: DomainSet) -> int | None:
@@ -92,26 +97,23 @@ def _scaled(z: np.ndarray) -> np.ndarray:
     return (z - z.min(0)) / np.where(spread > 0, spread, 1)
 
 
+def _quarter(size: int) -> int:
+    return -(-size // 4)
+
+
 def _forward(order: np.ndarray, count: int, quarter: int) -> list[Fold]:
-    """Return blocks of the latest domains, each with all that comes before it."""
-    size = len(order)
-    if count == 1:
-        return [(np.sort(order[:-quarter]), np.sort(order[-quarter:]))]
-    blocks = np.array_split(order[size // 2 :], count)
-    starts = size // 2 + np.cumsum([0, *map(len, blocks[:-1])])
-    return [(np.sort(order[:start]), np.sort(block)) for start, block in zip(starts, blocks, strict=True)]
+    """Return the next quarter, with all that comes before it, as seen from moments of the second half."""
+    last = len(order) - quarter
+    moments = np.linspace(len(order) // 2, last, count).round().astype(int) if count > 1 else [last]
+    return [(np.sort(order[:now]), np.sort(order[now : now + quarter])) for now in moments]
 
 
 def _outwards(z: np.ndarray, count: int) -> list[np.ndarray]:
-    """Return domains ordered outwards: from the centre, or along principal directions, both ways in turn."""
-    centred = z - np.median(z, axis=0)
-    if count == 1:
-        return [np.argsort((centred**2).sum(1), kind="stable")]
-    axes = np.linalg.svd(centred - centred.mean(0), full_matrices=False)[2]
-    if count > 2 * len(axes):
-        raise DataError(f"{len(axes)} descriptor(s) have {2 * len(axes)} edges, but {count} folds were asked for.")
-    ways = [sign * axis for axis in axes for sign in (1.0, -1.0)]
-    return [np.argsort(centred @ way, kind="stable") for way in ways[:count]]
+    """Return domains ordered along principal directions, both ways of each in turn."""
+    axes = np.linalg.svd(z - z.mean(0), full_matrices=False)[2]
+    # An axis has no sign of its own: its strongest coordinate grows along it, on every machine.
+    ways = [way * np.sign(axis[np.abs(axis).argmax()]) * axis for axis in axes for way in (1.0, -1.0)]
+    return [np.argsort(z @ way, kind="stable") for way in ways[:count]]
 
 
 def _regions(z: np.ndarray, index: np.ndarray, count: int) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ class Paired:
 
     Args:
         difference: Mean difference of the errors; below zero where the first method errs less.
+        spread: Standard error of that mean.
         low: Lower end of its interval.
         high: Upper end of its interval.
         p: Of the signed-rank test, two-sided; None where there are too few domains.
@@ -31,6 +32,7 @@ class Paired:
     """
 
     difference: float
+    spread: float
     low: float
     high: float
     p: float | None
@@ -61,6 +63,7 @@ class Paired:
             p = float(wilcoxon(pairs, zero_method="pratt").pvalue) if pairs.any() else 1.0
         return cls(
             difference=float(pairs.mean()),
+            spread=_standard_error(parts),
             low=low,
             high=high,
             p=p,
@@ -68,6 +71,15 @@ class Paired:
             domains=len(pairs),
             repetitions=repetitions,
         )
+
+
+def _standard_error(parts: Sequence[np.ndarray]) -> float:
+    """Return the standard error of a mean over domains in groups; infinite where no group has two of them."""
+    parts = [part for part in parts if len(part) > 1]
+    if not parts:
+        return float("inf")
+    count = sum(map(len, parts))
+    return float(np.sqrt(sum(len(part) * part.var(ddof=1) for part in parts)) / count)
 
 
 def mean_interval(parts: Sequence[np.ndarray]) -> tuple[float, float]:
