@@ -25,6 +25,7 @@ METHODS = {
     "neurallio": {"epochs": 60, "base_steps": 300, "select": False, "blend": 4},
     "erm-d": {"steps": 500},
     "nda": {"steps": 300, "tune_steps": 100},
+    "trees": {},
 }
 LIMIT = 30.0  # milliseconds of a frame while z is dragged, at 64 × 64 answers
 

@@ -32,6 +32,8 @@ CASES = {
     "koodos": ("koodos", {"epochs": 2, "widths": (32, 16), "latent_dim": 8}, True),
     "neural flow": ("koodos", {"epochs": 2, "widths": (32, 16), "latent_dim": 8, "dynamics": "neural"}, True),
     "tknets": ("tknets", {"steps": 3}, True),
+    "trees": ("trees", {"rounds": 20, "min_samples": 5}, False),
+    "trees-x": ("trees-x", {"rounds": 20, "min_samples": 5}, False),
 }
 
 
@@ -83,20 +85,21 @@ def frame():
 
 
 @cache
-def regressor():
+def regressor(method="neurallio"):
     """Return a regressor of a table, fitted for a moment."""
     domains = DomainSet.from_frame(frame(), target="load", domain="station", descriptors=["lat", "lon", "altitude"])
-    options, head = {**QUICK, "blend": 3}, {"hidden": (16,)}
-    return FieldRegressor("neurallio", options=options, predictor_options=head, random_state=0).fit(domains)
+    options = {"neurallio": {**QUICK, "blend": 3}, "trees": {"rounds": 40, "min_samples": 5}}[method]
+    head = {"hidden": (16,)}
+    return FieldRegressor(method, options=options, predictor_options=head, random_state=0).fit(domains)
 
 
 @cache
-def image_classifier():
+def image_classifier(method="erm-d"):
     """Return a classifier of small images, and the images."""
     rng = np.random.default_rng(2)
     domain = np.repeat(np.arange(6), 10)
     x = rng.integers(256, size=(60, 1, 16, 16)).astype(np.uint8)
     z = rng.uniform(size=(6, 2))[domain]
     domains = DomainSet.from_arrays(x, np.arange(60) % 3, domain=domain, z=z, classification=True)
-    options = {"steps": 5, "hidden": (8,)}
-    return FieldClassifier("erm-d", options=options, predictor="convnet", random_state=0).fit(domains), domains
+    options = {"erm-d": {"steps": 5, "hidden": (8,)}, "trees": {"rounds": 5, "min_samples": 3}}[method]
+    return FieldClassifier(method, options=options, predictor="convnet", random_state=0).fit(domains), domains

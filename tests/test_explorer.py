@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from threading import Thread
 from urllib.request import urlopen
 
@@ -22,7 +23,9 @@ from thetafield.explorer.arrays import Arrays
 from thetafield.explorer.description import describe_model
 from thetafield.explorer.inputs import find_ranges
 from thetafield.explorer.server import page_server
+from thetafield.fields.direct import Answers
 from thetafield.fields.doubt import trust_at
+from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
 from thetafield.training.train import train_field
 
@@ -90,10 +93,10 @@ def descriptors(model, count=6):
 
 
 def check_numbers(page, model, inputs, tolerance=1e-4):
-    """Compare θ, answers and trust with Python's."""
+    """Compare θ, answers and trust with Python's; trees have no θ."""
     for z in descriptors(model):
         tensor = torch.tensor(z, dtype=torch.float32)
-        theta = model.theta(tensor).double().numpy()
+        theta = model.theta(tensor).double().numpy() if isinstance(model, FieldModel) else []
         np.testing.assert_allclose(
             page.evaluate("z => thetafield.at(z)", z.tolist()), theta, rtol=tolerance, atol=tolerance
         )
@@ -111,7 +114,8 @@ def test_page_computes_what_python_computes(name, show):
     model = classifier(name).model_
     page = show(explorer_page(Saved(model)))
     inputs = np.array([[0.5, 80.0], [-3.0, 120.0], [2.0, 101.0]])
-    assert "computed exactly" in page.inner_text("#footer")
+    told = "computed exactly" if isinstance(model, FieldModel) else "Trees have no parameters"
+    assert told in page.inner_text("#footer")
     check_numbers(page, model, inputs)
 
 
@@ -232,6 +236,33 @@ def test_table(show, tmp_path):
 
 
 @needs_browser
+def test_trees_on_a_table(show):
+    """Numbers at which trees part the training rows are compared as Python compares them, to the last bit."""
+    model = regressor("trees").model_
+    page = show(explorer_page(Saved(model)))
+    rows = model.encoder.inputs(pa.Table.from_pandas(frame()))
+    check_numbers(page, model, rows[:40])
+    forest = model.answers.arrays
+    inner = forest["left"] != torch.arange(len(forest["left"]))
+    for column in range(2):  # raw values that come to lie as near to a threshold as single precision allows
+        here = inner & (forest["feature"] == column)
+        shift, scale = (float(part[column]) for part in (model.inputs.shift, model.inputs.scale))
+        for threshold in forest["threshold"][here].tolist()[:20]:
+            row = rows[0].copy()
+            row[column] = np.float32(threshold * scale + shift)
+            z = model.scaler.low
+            expected = float(model.row_outputs(torch.tensor(row)[None], z[None])[0])
+            [found] = page.evaluate("([x, z]) => thetafield.predict(x, z)", [row.tolist(), z.tolist()])
+            assert found == pytest.approx(expected, rel=1e-4)
+    assert page.locator("#surface-card").is_hidden() and page.locator(".curves figure").count() > 0
+    assert "Trees answer for all domains at once" in page.inner_text("#charts")
+    moved = page.inner_text("#answer .big")
+    page.evaluate("z => thetafield.move(z)", model.scaler.high.tolist())
+    page.wait_for_timeout(300)
+    assert page.inner_text("#answer .big") != moved
+
+
+@needs_browser
 def test_rows_of_a_file_can_be_taken(show, tmp_path):
     frame().to_csv(tmp_path / "rows.csv", index=False)
     page = show(explorer_page(Saved(regressor().model_), rows=tmp_path / "rows.csv"))
@@ -287,11 +318,13 @@ def test_who_answers_stays_inside_its_card(show, width):
 
 
 @needs_browser
-def test_images_show_samples_or_say_how_to_get_them(show):
-    estimator, domains = image_classifier()
+@pytest.mark.parametrize("method", ["erm-d", "trees"])
+def test_images_show_samples_or_say_how_to_get_them(show, method):
+    estimator, domains = image_classifier(method)
     saved = Saved(estimator.model_)
     page = show(explorer_page(saved))
-    assert "--samples" in page.inner_text("#answer") and page.locator("#surface canvas").count() == 1
+    assert "--samples" in page.inner_text("#answer")
+    assert page.locator("#surface canvas").count() == (method == "erm-d")
 
     class WithData(Saved):
         def training_domains(self):
@@ -372,16 +405,25 @@ def test_bad_input_is_one_sentence_and_code_2(trial, tmp_path):
     assert not (tmp_path / "page.html").exists()
 
 
+class Strange(Answers):
+    """What another method may have learned."""
+
+    def __call__(self, x, z):
+        return x[:, :1]
+
+
 def test_what_cannot_be_explored_is_said(trial, tmp_path):
     with pytest.raises(FormatError, match="no saved field"):
         open_saved(tmp_path)
-    (tmp_path / "result.json").write_text(json.dumps({"method": "trees"}))
-    with pytest.raises(NeedError, match="trees has no parameters"):
-        open_saved(tmp_path)
-    (tmp_path / "result.json").write_text("{")
-    with pytest.raises(FormatError, match="damaged"):
-        open_saved(tmp_path)
     shutil.copytree(trial, tmp_path / "damaged")
+    told = (tmp_path / "damaged" / "result.json").read_text()
+    (tmp_path / "damaged" / "result.json").write_text("{")
+    with pytest.raises(FormatError, match="damaged"):
+        open_saved(tmp_path / "damaged")
+    (tmp_path / "damaged" / "result.json").write_text(told)
+    strange = replace(regressor("trees").model_, answers=Strange())
+    with pytest.raises(NeedError, match=r"can compute fields θ\(z\) and trees, but trees is neither"):
+        explorer_page(Saved(strange))
     path = tmp_path / "damaged" / "field" / "field.safetensors"
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(FormatError, match="altered or truncated"):

@@ -8,15 +8,19 @@ import torch
 
 from thetafield import __version__
 from thetafield.data.domains import DomainSet
+from thetafield.errors import NeedError
 from thetafield.explorer.arrays import Arrays, as_double
+from thetafield.explorer.forest import describe_forest
 from thetafield.explorer.grid import MARGIN, POINTS, describe_grid
 from thetafield.explorer.inputs import describe_inputs, find_ranges, is_table
 from thetafield.explorer.networks import describe_head
 from thetafield.explorer.parts import Part, describe_charts, describe_field
 from thetafield.explorer.samples import describe_samples
-from thetafield.explorer.saved import Saved, training_rows
+from thetafield.explorer.saved import Saved, own_domains
 from thetafield.explorer.surface import describe_surface
-from thetafield.fields.model import FieldModel
+from thetafield.fields.direct import DirectModel
+from thetafield.fields.forest import Forest
+from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine
 from thetafield.geometry.terrain import Terrain
 from thetafield.methods.base import METHODS
@@ -37,16 +41,15 @@ def describe_model(
         notes: Sentences for the foot of the page.
     """
     model = saved.model
-    recipe, head = model.recipe, describe_head(model.predictor)
-    field = _field(model, arrays)
+    recipe, own = model.recipe, _own(model, arrays)
+    answering = own["head"] is not None or own["forest"] is not None
+    known, said = (
+        (own_domains(saved), "the training rows") if samples is None else (samples, "samples of the training domains")
+    )
     inputs = None
-    if head is not None and is_table(model):
-        shown, said = rows, "the given rows"
-        if shown is None and samples is not None:
-            shown, said = as_double(samples.x), "samples of the training domains"
-        if shown is None:
-            shown, said = training_rows(saved), "the training rows"
-        ranges = find_ranges(model, shown, said)
+    if answering and is_table(model):
+        shown = None if known is None else as_double(known.x)
+        ranges = find_ranges(model, shown, said) if rows is None else find_ranges(model, rows, "the given rows")
         inputs = describe_inputs(model, ranges, rows, arrays)
     return {
         "version": __version__,
@@ -63,17 +66,30 @@ def describe_model(
         "input_shape": list(recipe.input_shape),
         "inputs_affine": _affine(model.inputs, arrays),
         "outputs_affine": _affine(model.outputs, arrays),
-        "head": head,
-        "field": field,
-        "charts": describe_charts(model.field, arrays),
+        **own,
         "trust": _trust(model, arrays),
-        "domains": None if samples is None else [str(name) for name in samples.ids.tolist()],
-        "surface": describe_surface(model, arrays),
-        "relevance": {name: list(ends) for name, ends in model.relevance_ranges().items()},
+        "domains": None if known is None else [str(name) for name in known.ids.tolist()],
         "inputs": inputs,
-        "samples": None if samples is None or head is None else describe_samples(model, samples, arrays),
+        "samples": None if samples is None or not answering else describe_samples(model, samples, arrays),
         "notes": notes,
     }
+
+
+def _own(model: Model, arrays: Arrays) -> dict[str, Any]:
+    """Return what answers are computed with: a field and its head, or trees."""
+    if isinstance(model, FieldModel):
+        return {
+            "head": describe_head(model.predictor),
+            "field": _field(model, arrays),
+            "forest": None,
+            "charts": describe_charts(model.field, arrays),
+            "surface": describe_surface(model, arrays),
+            "relevance": {name: list(ends) for name, ends in model.relevance_ranges().items()},
+        }
+    if not (isinstance(model, DirectModel) and isinstance(model.answers, Forest)):
+        raise NeedError(f"The page can compute fields θ(z) and trees, but {model.recipe.method} is neither.")
+    forest = describe_forest(model.answers, arrays)
+    return {"head": None, "field": None, "forest": forest, "charts": None, "surface": None, "relevance": {}}
 
 
 def _field(model: FieldModel, arrays: Arrays) -> Part:
@@ -94,7 +110,7 @@ def _affine(affine: Affine | None, arrays: Arrays) -> Part | None:
     return {"shift": arrays.add(affine.shift.flatten()), "scale": arrays.add(affine.scale.flatten())}
 
 
-def _trust(model: FieldModel, arrays: Arrays) -> Part:
+def _trust(model: Model, arrays: Arrays) -> Part:
     trust, blind = model.trust, model.trust.blind
     calibration = None
     if blind is not None:

@@ -12,7 +12,7 @@ from thetafield.data.table import read_table_file
 from thetafield.errors import DataError
 from thetafield.evenly import evenly
 from thetafield.explorer.arrays import Arrays, as_double
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import FieldModel, Model
 
 MOST_COLUMNS = 256  # beyond this inputs are no columns that a person sets
 SPREAD = 2.5  # standard deviations that a control reaches from the mean
@@ -36,27 +36,28 @@ class Ranges:
     source: str
 
 
-def is_table(model: FieldModel) -> bool:
-    """Whether inputs are columns, few enough to be set one by one, that go straight into the head."""
+def is_table(model: Model) -> bool:
+    """Whether inputs are columns, few enough to be set one by one, that go straight into the head or into trees."""
     shape = model.recipe.input_shape
-    return len(shape) == 1 and shape[0] <= MOST_COLUMNS and not any(True for _ in model.predictor.backbone.parameters())
+    shared = isinstance(model, FieldModel) and any(True for _ in model.predictor.backbone.parameters())
+    return len(shape) == 1 and shape[0] <= MOST_COLUMNS and not shared
 
 
-def read_rows(model: FieldModel, path: Path) -> np.ndarray:
+def read_rows(model: Model, path: Path) -> np.ndarray:
     """Return the rows of a table as the model's inputs, shape (n, c).
 
     Raises:
         DataError: The file or a column is missing, or the model does not read tables.
     """
     if not is_table(model):
-        raise DataError("--rows is for fields on tables: this one reads images or series.")
+        raise DataError("--rows is for models of tables: this one reads images or series.")
     table = read_table_file(path)
     if model.encoder is not None:
         rows = model.encoder.inputs(table)
     else:
         names = list(model.recipe.features or ())
         if not names:
-            raise DataError("This field does not know the names of its columns, so that no table can be matched to it.")
+            raise DataError("This model does not know the names of its columns, so that no table can be matched to it.")
         check_columns(table, names)
         rows = np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
     rows = rows[np.isfinite(rows).all(1)]
@@ -65,7 +66,7 @@ def read_rows(model: FieldModel, path: Path) -> np.ndarray:
     return rows[evenly(len(rows), MOST_ROWS)]
 
 
-def find_ranges(model: FieldModel, rows: np.ndarray | None, said: str) -> Ranges:
+def find_ranges(model: Model, rows: np.ndarray | None, said: str) -> Ranges:
     """Return typical inputs: of rows, of what training remembered, or of the model's own scale.
 
     Args:
@@ -92,11 +93,11 @@ def find_ranges(model: FieldModel, rows: np.ndarray | None, said: str) -> Ranges
         return Ranges(start, mean - reach, mean + reach, source)
     count = model.recipe.input_shape[0]
     zero, three = np.zeros(count), np.full(count, 3.0)
-    source = "The saved field holds no rows and no scale of its inputs, so that they start at 0 and reach ±3: --rows "
+    source = "The saved model holds no rows and no scale of its inputs, so that they start at 0 and reach ±3: --rows "
     return Ranges(zero, -three, three, source + "or --samples let the page look at data.")
 
 
-def describe_inputs(model: FieldModel, ranges: Ranges, rows: np.ndarray | None, arrays: Arrays) -> dict[str, Any]:
+def describe_inputs(model: Model, ranges: Ranges, rows: np.ndarray | None, arrays: Arrays) -> dict[str, Any]:
     """Return the controls, in the order of the table's columns."""
     names = _names(model)
     columns: list[dict[str, Any]] = []
@@ -125,11 +126,11 @@ def describe_inputs(model: FieldModel, ranges: Ranges, rows: np.ndarray | None, 
     }
 
 
-def _names(model: FieldModel) -> tuple[str, ...]:
+def _names(model: Model) -> tuple[str, ...]:
     return model.recipe.features or tuple(f"x{k}" for k in range(model.recipe.input_shape[0]))
 
 
-def _encoded(model: FieldModel) -> list[tuple[Column, int, int]]:
+def _encoded(model: Model) -> list[tuple[Column, int, int]]:
     """Return the table's columns, each with the place where its encoded ones begin and end; empty if there are none."""
     columns = () if model.encoder is None else model.encoder.features
     ends = np.cumsum([len(column.names) for column in columns]).tolist()
@@ -138,7 +139,7 @@ def _encoded(model: FieldModel) -> list[tuple[Column, int, int]]:
     return list(zip(columns, [0, *ends[:-1]], ends, strict=True))
 
 
-def _typical_row(model: FieldModel, rows: np.ndarray) -> np.ndarray:
+def _typical_row(model: Model, rows: np.ndarray) -> np.ndarray:
     """Return medians of the numbers that are there, the most frequent category, and the date in the middle."""
     start = np.median(rows, 0)
     for column, at, end in _encoded(model):
@@ -155,7 +156,7 @@ def _typical_row(model: FieldModel, rows: np.ndarray) -> np.ndarray:
     return start
 
 
-def _medians(model: FieldModel, mean: np.ndarray) -> np.ndarray:
+def _medians(model: Model, mean: np.ndarray) -> np.ndarray:
     """Return medians of numbers, the most frequent category, and the mean of dates."""
     start = mean.copy()
     for column, at, end in _encoded(model):

@@ -12,14 +12,14 @@ from torch import Tensor
 from thetafield.data.domains import DomainSet
 from thetafield.evenly import evenly
 from thetafield.explorer.arrays import Arrays
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import FieldModel, Model
 
 MOST = 24  # images on the page
 LARGEST = 64  # pixels of an image's side beyond which it is thinned out
 
 
 @torch.no_grad()
-def describe_samples(model: FieldModel, domains: DomainSet, arrays: Arrays) -> dict[str, Any]:
+def describe_samples(model: Model, domains: DomainSet, arrays: Arrays) -> dict[str, Any]:
     """Return inputs, or features and pictures, of samples, with their labels or targets and their domains."""
     counts = (domains.offsets[1:] - domains.offsets[:-1]).tolist()
     owner = np.repeat(np.arange(len(counts)), counts)
@@ -36,11 +36,11 @@ def describe_samples(model: FieldModel, domains: DomainSet, arrays: Arrays) -> d
     return part | {"images": arrays.add(_pictures(x)) if x.ndim > 3 else None}
 
 
-def _features(model: FieldModel, x: Tensor) -> Tensor:
-    """Return what the head reads, before any z is known, shape (n, F)."""
+def _features(model: Model, x: Tensor) -> Tensor:
+    """Return what the head or trees read, before any z is known, shape (n, F)."""
     values = x.to(model.device, torch.float32)
     values = values if model.inputs is None else model.inputs(values)
-    return model.predictor.features(values[None])[0].flatten(1)
+    return (model.predictor.features(values[None])[0] if isinstance(model, FieldModel) else values).flatten(1)
 
 
 def _pictures(x: Tensor) -> np.ndarray:

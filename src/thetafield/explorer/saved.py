@@ -1,17 +1,15 @@
-"""The folder that a person names: a saved field, or a trial with one inside, and what the trial says of its data."""
+"""The folder that a person names: a saved model, or a trial with one inside, and what the trial says of its data."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Registered
 from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import FormatError, NeedError, ThetafieldError
-from thetafield.fields.model import FieldModel
+from thetafield.fields.model import Model
 from thetafield.fields.storage import DESCRIPTION, read_model
 
 LARGEST = 100_000_000  # bytes of a table that is read without being asked for
@@ -26,7 +24,7 @@ class Saved:
         trial: `result.json` of the trial.
     """
 
-    model: FieldModel
+    model: Model
     trial: dict[str, Any] | None = None
 
     @property
@@ -65,28 +63,14 @@ def open_saved(folder: Path) -> Saved:
 
     Raises:
         FormatError: There is no such folder, it holds no field, or the field is damaged.
-        NeedError: The trial's method has no θ(z).
     """
     if not folder.is_dir():
         raise FormatError(f"There is no folder {folder}: give the folder of a trial or of a saved field.")
     if (folder / DESCRIPTION).is_file():
-        return Saved(_field(folder), _trial(folder.parent) if folder.name == "field" else None)
+        return Saved(read_model(folder), _trial(folder.parent) if folder.name == "field" else None)
     if (folder / "field").is_dir():
-        return Saved(_field(folder / "field"), _trial(folder))
-    trial = _trial(folder)
-    if trial is not None:
-        raise NeedError(f"{trial.get('method')} has no parameters θ(z), so there is no field to explore in {folder}.")
+        return Saved(read_model(folder / "field"), _trial(folder))
     raise FormatError(f"{folder} holds no saved field: `thetafield train … --out DIR` writes one.")
-
-
-def _field(folder: Path) -> FieldModel:
-    model = read_model(folder)
-    if not isinstance(model, FieldModel):
-        raise NeedError(
-            f"{model.recipe.method} has no parameters θ(z), so there is no field to explore in {folder}: ask it in "
-            "Python by load_field, or train a method that has a field, such as erm-d or neurallio."
-        )
-    return model
 
 
 def samples_by_default(saved: Saved, per_domain: int) -> tuple[DomainSet | None, str | None]:
@@ -99,13 +83,13 @@ def samples_by_default(saved: Saved, per_domain: int) -> tuple[DomainSet | None,
         return None, str(error)
 
 
-def training_rows(saved: Saved) -> np.ndarray | None:
-    """Return the inputs (M, c) of the own table that a trial was trained on, where it is at hand and not large."""
+def own_domains(saved: Saved) -> DomainSet | None:
+    """Return the domains of the own table that a trial was trained on, where it is at hand and not large."""
     path = ((saved.trial or {}).get("dataset_options") or {}).get("path")
     try:
         if path is None or Path(path).stat().st_size > LARGEST:
             return None
-        return saved.training_domains().x.double().numpy()
+        return saved.training_domains()
     except (OSError, ThetafieldError):
         return None
 

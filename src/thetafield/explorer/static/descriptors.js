@@ -1,6 +1,6 @@
 // The descriptors as numbers: which two are axes, a slider for each, and how far the field is trusted here.
 
-import { byId, element, percent, short } from "thetafield/dom.js";
+import { boxed, byId, element, percent, short } from "thetafield/dom.js";
 
 export function makeDescriptors(description, model, state) {
   const names = description.descriptors;
@@ -55,7 +55,7 @@ export function makeDescriptors(description, model, state) {
     draw(now) {
       sliders.forEach(({ slider, box }, k) => {
         if (document.activeElement !== slider) slider.value = now.z[k];
-        if (document.activeElement !== box) box.value = Number(now.z[k].toPrecision(5));
+        if (document.activeElement !== box) box.value = boxed(now.z[k], model.span[k]);
         slider.setAttribute("aria-valuetext", short(now.z[k]));
       });
       selects.forEach((label, k) => (label.lastChild.value = k === 0 ? now.x : now.y));

@@ -24,4 +24,7 @@ export function short(value, digits = 4) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
+// A number of a control as its box holds it: what is nothing beside the control's range is zero.
+export const boxed = (value, range) => (Math.abs(value) < 1e-6 * range ? 0 : Number(value.toPrecision(5)));
+
 export const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)} %`;

@@ -68,12 +68,12 @@ makeTheme(byId("theme"), () => {
 new ResizeObserver(() => state.set({})).observe(document.querySelector("main"));
 
 function build() {
-  const { dataset, title, descriptors, inputs } = description;
-  byId("title").textContent = dataset === null ? `${title}: a parameter field` : `${title} on ${dataset}`;
+  const { dataset, title, descriptors, inputs, forest } = description;
+  byId("title").textContent = dataset === null ? `${title}: ${forest === null ? "a parameter field" : "a saved model"}` : `${title} on ${dataset}`;
   document.title = `${byId("title").textContent} · thetafield`;
   byId("lede").textContent = descriptors.length
     ? "Every descriptor is a domain, seen or unseen. Drag z: the model for it is computed here, in your browser."
-    : "This field was fitted without descriptors: it is one model.";
+    : "This model was fitted without descriptors: it is the same everywhere.";
   if (descriptors.length) views.push(makePlane(description, model, state, anchors), makeDescriptors(description, model, state));
   else for (const id of ["plane-card", "controls-card"]) byId(id).hidden = true;
 
@@ -91,7 +91,8 @@ function build() {
     byId("answer-tools").append(...(main.tools ?? []));
     views.push(main, answer, row);
   } else add("answer", makeTiles(description, model) ?? unseen());
-  add("surface", makeManifold(description, model, state));
+  if (forest === null) add("surface", makeManifold(description, model, state));
+  else byId("surface-card").hidden = true;
   if (descriptors.length) add("charts", makeWho(description, model, state, anchors));
   else byId("charts-card").hidden = true;
   byId("footer").append(...footnotes().map((text) => element("p", {}, text)));
@@ -99,18 +100,24 @@ function build() {
 
 function unseen() {
   const size = description.input_shape.join(" × ");
-  const text = `Inputs are images or series (${size}), which the saved field does not hold: the page shows θ(z) alone. ` +
+  const text = `Inputs are images or series (${size}), which the saved model does not hold: the page shows ${description.forest === null ? "θ(z)" : "trust"} alone. ` +
     "Export it with --samples N from the folder of the trial to see what the model at z says of samples.";
   return { node: element("p", { class: "note" }, text), draw() {} };
 }
 
 function footnotes() {
-  const { field, version, method } = description, notes = [...description.notes];
+  const { field, forest, version, method } = description, notes = [...description.notes];
+  const end = "This page asks for nothing from the network.";
+  if (forest !== null) {
+    const read = forest.read_descriptor ? "" : " They do not read z: answers are the same at every z, only trust changes.";
+    notes.unshift(`Trees have no parameters θ(z): they read inputs and z together, and are walked through here; answers equal Python's to 1e-4.${read}`);
+    return [...notes, `thetafield ${version}, method ${method}, ${forest.roots.data.length.toLocaleString("en")} trees. ${end}`];
+  }
   if (field.kind === "grid")
     notes.unshift(`θ(z) is interpolated on a grid of ${field.points} points along each descriptor; at random descriptors it misses θ by ` +
       `${short(100 * field.error.median, 2)} % of its deviation from the mean (median; ${short(100 * field.error.high, 2)} % at the 95th percentile).`);
   else notes.unshift("θ(z) is computed exactly from the field's own weights, in double precision; answers equal Python's to 1e-4.");
-  return [...notes, `thetafield ${version}, method ${method}, D = ${field.theta_dim.toLocaleString("en")} parameters. This page asks for nothing from the network.`];
+  return [...notes, `thetafield ${version}, method ${method}, D = ${field.theta_dim.toLocaleString("en")} parameters. ${end}`];
 }
 
 function announce(now) {
@@ -120,7 +127,7 @@ function announce(now) {
 
 // For other programs, and for the tests: the numbers behind the pictures.
 window.thetafield = {
-  at: (z) => Array.from(model.theta(z)),
+  at: (z) => (description.forest === null ? Array.from(model.theta(z)) : []),
   predict: (x, z) => Array.from(model.predict(model.theta(z), Float64Array.from(x), 1)),
   probabilities: (x, z) => Array.from(softmax(model.predict(model.theta(z), Float64Array.from(x), 1), model.outputs, 1)),
   answer: (sample, z) => {

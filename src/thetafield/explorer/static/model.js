@@ -1,27 +1,30 @@
-// (x, z) ↦ answer for raw inputs and raw descriptors: the field, the head and the scalings around them.
+// (x, z) ↦ answer for raw inputs and raw descriptors: the field and its head, or trees, and the scalings around them.
 
 import { makeCharts, nearest } from "thetafield/charts.js";
 import { makeField } from "thetafield/field.js";
+import { makeForest } from "thetafield/forest.js";
 import { makeHead } from "thetafield/head.js";
 import { makeTrust } from "thetafield/trust.js";
 
 export function makeModel(description) {
   const { low, high, classes, num_outputs: outputs } = description;
   const charts = description.charts === null ? null : makeCharts(description.charts);
-  const field = makeField(description.field, charts);
+  const forest = description.forest === null ? null : makeForest(description.forest);
+  const field = forest === null ? makeField(description.field, charts) : { theta: (z) => z, doubts: () => [] };
   const trust = makeTrust(description.trust, field);
-  const head = description.head === null ? null : makeHead(description.head);
+  const head = description.head === null ? forest : makeHead(description.head);
   const span = low.map((value, k) => (high[k] > value ? high[k] - value : 1));
-  // In single precision, as the field was trained.
-  const scaled = (z) => Float64Array.from(low, (value, k) => (Math.fround(z[k]) - value) / span[k]);
+  // In single precision, step by step, as in training: trees tell a number from the next one.
+  const single = (value, shift, scale) => Math.fround(Math.fround(Math.fround(value) - shift) / scale);
+  const scaled = (z) => Float64Array.from(low, (value, k) => single(z[k], value, Math.fround(span[k])));
   const raw = (s) => low.map((value, k) => value + s[k] * span[k]);
 
   const standardised = (x) => {
     const affine = description.inputs_affine;
-    if (affine === null) return x;
+    if (affine === null) return Float64Array.from(x, Math.fround);
     const width = affine.shift.data.length;
     const result = new Float64Array(x.length);
-    for (let i = 0; i < x.length; i++) result[i] = (x[i] - affine.shift.data[i % width]) / affine.scale.data[i % width];
+    for (let i = 0; i < x.length; i++) result[i] = single(x[i], affine.shift.data[i % width], affine.scale.data[i % width]);
     return result;
   };
   // Answers for features of `count` samples: logits, or targets on their raw scale.

@@ -18,7 +18,7 @@ export function makePlane(description, model, state, anchors) {
   canvas.setAttribute("aria-describedby", "plane-hint");
   byId("plane-hint").textContent =
     `Drag the ring, or move it with the arrow keys (Shift for longer steps). Dots are the ${anchors.length} training ` +
-    "domains; the tint shows where θ(z) can be trusted" +
+    "domains; the tint shows where the model can be trusted" +
     (model.charts === null ? "." : "; lines lead to the domains that answer.");
 
   // Where a move along the axes leads, kept inside the shown range.

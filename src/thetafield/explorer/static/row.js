@@ -1,6 +1,6 @@
 // One control for each column of a table, as it was before it became numbers.
 
-import { element } from "thetafield/dom.js";
+import { boxed, element } from "thetafield/dom.js";
 
 const YEAR = 365.2425, DAY = 86400000;
 
@@ -58,7 +58,7 @@ const KINDS = {
       node: element("div", { class: "control" }, ...parts),
       show(row) {
         if (document.activeElement !== slider) slider.value = row[at];
-        if (document.activeElement !== box) box.value = Number(row[at].toPrecision(5));
+        if (document.activeElement !== box) box.value = boxed(row[at], high[at] - low[at]);
         if (gone !== null) gone.checked = row[missing] > 0.5;
       },
     };

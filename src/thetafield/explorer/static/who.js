@@ -55,6 +55,7 @@ export function makeWho(description, model, state, anchors) {
   }
 
   function sentence(now) {
+    if (description.forest !== null) return "Trees answer for all domains at once; these training domains are nearest.";
     if (model.charts === null) return "This field is one function of z, without charts; these training domains are nearest.";
     const count = now.charts.length;
     const added = now.alpha === null ? "" : ` What they carry is added to the base with weight ${short(now.alpha, 3)}.`;

@@ -9,7 +9,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from thetafield.evaluation.pairs import LEVEL
-from thetafield.report.compare.reading import DIRECT
 from thetafield.report.store.table import unit
 
 
@@ -22,8 +21,7 @@ def print_comparison(result: dict[str, Any], folder: Path, console: Console | No
     told += ["", f"[bold]{escape(result['verdict']['headline'])}[/]"]
     told += [escape(sentence) for sentence in result["verdict"]["sentences"]]
     told += ["", f"{result['method']}, trained on all domains: thetafield.load_field({str(folder / 'field')!r})"]
-    look = "" if result["method"] in DIRECT else f"Look into it: thetafield explore {folder}. "
-    told.append(f"{look}Put it to work: thetafield serve {folder}.")
+    told.append(f"Look into it: thetafield explore {folder}. Put it to work: thetafield serve {folder}.")
     told.append(f"The page is {folder / 'index.html'}, the scores of every domain are in {folder / 'domains.csv'}.")
     for line in told:
         console.print(line, soft_wrap=not console.is_terminal)  # a file has lines of any length
