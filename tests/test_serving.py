@@ -85,6 +85,11 @@ def test_one_descriptor_serves_all_rows_and_lists_may_be_nested(service):
     asked["inputs"][0] |= {"datatype": "FP32"}
     single = service.outputs(asked)
     close(single["probability"], estimator.predict_proba(X.astype(np.float32), Z[0]))
+    asked["inputs"][0] |= {"datatype": "FP16"}
+    close(service.outputs(asked)["probability"], estimator.predict_proba(X.astype(np.float16).astype(float), Z[0]))
+    whole = np.arange(len(X) * 2).reshape(-1, 2) % 3
+    asked["inputs"][0] |= {"datatype": "INT32", "data": whole.tolist()}
+    close(service.outputs(asked)["probability"], estimator.predict_proba(whole.astype(float), Z[0]))
 
 
 def test_far_descriptors_are_answered_with_low_trust(service):

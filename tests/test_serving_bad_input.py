@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -76,8 +77,11 @@ BAD = {
     "deeper data": (inputs({"data": [[[1.0], [2.0]]] * 4}), "has lists at entry 0"),
     "unknown datatype": (inputs({"datatype": "FP23"}), "did you mean"),
     "datatype of no kind": (inputs({"datatype": 3}), "has datatype whole numbers"),
-    "whole numbers": (inputs({"datatype": "INT64", "data": [1] * 8}), "but FP32 or FP64 was expected"),
-    "bytes": (inputs({"datatype": "BYTES", "data": ["a"] * 8}), "but FP32 or FP64 was expected"),
+    "whole numbers": (inputs({"datatype": "INT8", "data": [1] * 7 + [200]}), "beyond the range of its datatype INT8"),
+    "broken whole numbers": (inputs({"datatype": "INT64", "data": [1.5] * 8}), "has numbers at entry 0"),
+    "too large for FP16": (inputs({"datatype": "FP16", "data": [1e5] * 8}), "x has infinity in row 0"),
+    "bytes": (inputs({"datatype": "BYTES", "data": ["a"] * 8}), "has datatype BYTES, but numbers were expected"),
+    "truth": (inputs({"datatype": "BOOL", "data": [True] * 8}), "has datatype BOOL, but numbers were expected"),
     "unknown output": (inputs() | {"outputs": [{"name": "probabilities"}]}, "did you mean 'probability'?"),
     "interval of classes": (inputs() | {"outputs": [{"name": "interval"}]}, "There is no output 'interval'"),
     "outputs of no kind": (inputs() | {"outputs": ["prediction"]}, "outputs is a list of objects"),
@@ -127,6 +131,36 @@ def test_compressed_bodies_are_refused(service):
 def test_many_rows_are_refused(service):
     status, answer = service.infer(question(np.zeros((101, 2)), Z[:1]))
     assert status == 413 and "101 rows, but 100 are allowed" in answer["error"]
+
+
+@pytest.mark.parametrize("start", [b"GET /field?z=", b"GET / HTTP/1.1\r\nHost: a\r\nLong: "])
+def test_headers_without_an_end_are_refused_and_not_kept(service, start):
+    before = service.megabytes()
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as line, line.makefile("rb") as heard:
+        line.sendall(start)
+        with suppress(ConnectionError):  # the service may have hung up by then
+            for _ in range(200):
+                line.sendall(b"1" * 2**18)
+        assert heard.readline().startswith(b"HTTP/1.1 431 ")
+        assert "longer than 65536 bytes" in heard.read().decode()
+    assert service.megabytes() < before + 20
+    assert service.infer(inputs())[0] == 200
+
+
+def test_long_headers_and_bodies_that_follow_each_other_are_read(service):
+    """What is counted is one request's own headers: 60 kB of them pass, again and again, and so do bodies."""
+    body = json.dumps(inputs()).encode()
+    head = b"POST /v2/models/m/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n" % len(body)
+    asked = head + b"Long: " + b"1" * 60_000 + b"\r\n\r\n" + body
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as line, line.makefile("rb") as heard:
+        for _ in range(3):
+            for at in range(0, len(asked), 7_000):
+                line.sendall(asked[at : at + 7_000])
+            assert heard.readline().startswith(b"HTTP/1.1 200 ")
+            length = 0
+            while (entry := heard.readline()) != b"\r\n":
+                length = int(entry.split(b":")[1]) if entry.lower().startswith(b"content-length") else length
+            assert len(heard.read(length)) == length
 
 
 def test_a_body_of_100_megabytes_is_refused_before_it_is_read(service):

@@ -24,6 +24,8 @@ from thetafield.serving.question import Reader
 from thetafield.serving.refusal import Refusal, status_of
 from thetafield.serving.writing import OnnxWriter, as_safetensors, read_descriptors
 
+MOST_NUMBERS = 2**25  # of θ in one answer of /field
+
 
 def application(
     served: Model,
@@ -113,6 +115,12 @@ def application(
             raise Refusal(404, f"{model.recipe.method} has no parameters θ(z): ask /v2/models/{name}/infer.")
         texts = z or []
         points = read_descriptors(model, texts, max_rows)
+        if len(points) * model.field.theta_dim > MOST_NUMBERS:
+            raise Refusal(
+                413,
+                f"{len(points)} descriptors with {model.field.theta_dim:,} parameters each are more than "
+                f"{MOST_NUMBERS:,} numbers: ask for {max(1, MOST_NUMBERS // model.field.theta_dim)} at a time.",
+            )
         known = await batcher.in_thread(model.memory.recall, points)
         trust = {"X-Trust": ",".join(f"{value:.6g}" for value in known.trust[:100].tolist())}
         if format == "safetensors":

@@ -68,6 +68,7 @@ def serve(folder: Path, terms: Terms, say: Callable[[str], None]) -> None:
     import uvicorn
 
     from thetafield.serving.application import application
+    from thetafield.serving.headers import BoundedHeaders
 
     folder = field_folder(folder)
     name = model_name(folder, terms.name)
@@ -79,7 +80,7 @@ def serve(folder: Path, terms: Terms, say: Callable[[str], None]) -> None:
     config = uvicorn.Config(
         app,
         loop="asyncio",  # uvloop answers no faster here, and takes one new connection per turn, so that they wait long
-        http="httptools",
+        http=BoundedHeaders,
         log_level="info" if terms.access_log else "warning",
         access_log=terms.access_log,
         timeout_keep_alive=IDLE,

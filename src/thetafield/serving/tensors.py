@@ -15,7 +15,7 @@ import pyarrow as pa
 from thetafield.data.arrays import as_numbers, shown
 from thetafield.errors import DataError, closest
 
-FLOATS = ("FP32", "FP64")
+FLOATS = {"FP16": np.dtype("float16"), "FP32": np.dtype("float32"), "FP64": np.dtype("float64")}
 WHOLE = {f"{sign}INT{bits}": np.dtype(f"{sign.lower()}int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)}
 # What an entry may be in JSON: a whole number may stand for a float, but text and truth values never for a number.
 ENTRIES = {
@@ -74,12 +74,13 @@ class SentTensor:
 
     def numbers(self, names: tuple[str, ...] | None = None) -> np.ndarray:
         """Return finite numbers in the tensor's shape; `names` are those of its columns in messages."""
-        if self.datatype not in FLOATS:
-            raise DataError(f"Input {self.name!r} has datatype {self.datatype}, but FP32 or FP64 was expected.")
+        if self.datatype in WHOLE:
+            self._check_range(WHOLE[self.datatype])
+        elif self.datatype not in FLOATS:
+            raise DataError(f"Input {self.name!r} has datatype {self.datatype}, but numbers were expected: send FP64.")
         # Each number is what a client of that type holds: 0.1 as FP32 is the float32 next to it.
-        kind = np.float32 if self.datatype == "FP32" else np.float64
         with np.errstate(over="ignore"):  # said below, with its place
-            array = np.array(self.entries, dtype=np.float64).astype(kind)
+            array = np.array(self.entries, dtype=np.float64).astype(FLOATS.get(self.datatype, np.float64))
         return as_numbers(array.reshape(self.shape), self.name, names)
 
     def column(self, num_rows: int) -> pa.Array:
