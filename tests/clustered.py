@@ -13,6 +13,8 @@ def main(folder):
     try:
         doomed = cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
+        found = ["bench", "tiny.toml", "--store", "found", "--ray", "auto", "--limit", "1", "--json"]
+        subprocess.run([sys.executable, "-m", "thetafield", *found], cwd=folder, check=True)
         words = ["bench", "tiny.toml", "--store", "s", "--ray", cluster.address, "--checkpoint-every", "0", "--json"]
         command = [sys.executable, "-m", "thetafield", *words]
         with (folder / "stdout").open("w") as stdout, (folder / "stderr").open("w") as stderr:

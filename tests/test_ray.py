@@ -28,7 +28,26 @@ def test_a_machine_that_dies_loses_nothing(tmp_path):
     assert said.count("will run again") == 1, said
     bench(suite, tmp_path / "serial")
     assert results(tmp_path / "s") == results(tmp_path / "serial")
+    [(key, one)] = results(tmp_path / "found").items()  # by a bench that looked for the cluster itself
+    assert one == results(tmp_path / "serial")[key]
     assert not list((tmp_path / "s/work").iterdir())
+
+
+@with_ray
+def test_ray_starts_on_this_machine(tmp_path):
+    suite = written(tmp_path, SUITE)
+    words = ["bench", tmp_path / "tiny.toml", "--store", tmp_path / "s", "--ray", "local", "--json"]
+    done = subprocess.run([sys.executable, "-m", "thetafield", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ran"] == 6  # and nothing of Ray's own beside it
+    bench(suite, tmp_path / "serial")
+    assert results(tmp_path / "s") == results(tmp_path / "serial")
+
+
+def test_jobs_are_not_for_a_cluster(tmp_path):
+    command = [sys.executable, "-m", "thetafield", "bench", "smoke", "--store", tmp_path / "s", "--ray", "local"]
+    done = subprocess.run([*command, "--jobs", "2"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("thetafield: --jobs is for this machine: a cluster runs")
 
 
 @with_ray
