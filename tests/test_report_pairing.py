@@ -69,3 +69,13 @@ def test_the_rival_is_the_best_of_the_others(builder):
     results = table_one(builder)
     [duel] = [duel for duel in duels(results) if duel.column == "2-Moons"]
     assert duel.rival == "NDA" and duel.paired.difference == pytest.approx(-19.0) and duel.paired.p < 0.001
+
+
+def test_a_method_that_lacks_repetitions_is_no_rival_yet(builder):
+    """Its mean may be low because a hard split is missing."""
+    for seed in range(3):
+        for method, error in (("erm", 30.0), ("neurallio", 10.0)):
+            builder.trial("real", "elec2", method, seed, np.full(8, error + seed))
+    builder.trial("real", "elec2", "nda", 0, np.full(8, 5.0))
+    [duel] = duels(builder.read().of("real"))
+    assert duel.rival == "ERM" and duel.paired.repetitions == 3

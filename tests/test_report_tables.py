@@ -48,6 +48,11 @@ def test_equal_means_share_a_mark_and_high_may_be_better():
     assert [[one.mark for one in row.cells] for row in found] == [["best", ""], ["best", "second"], ["second", "best"]]
 
 
+def test_a_mean_over_fewer_repetitions_has_no_mark():
+    rows = [Row("a", (Cell.of([3.0, 5.0]),)), Row("b", (Cell.of([1.0]),)), Row("c", (Cell.of([6.0, 8.0]),))]
+    assert [row.cells[0].mark for row in marked(rows, [Column("low")])] == ["best", "", "second"]
+
+
 def test_gaps_are_shown_with_their_reasons(builder):
     table = comparison(table_one(builder), MICRO, "Table").settled()
 

@@ -14,6 +14,7 @@ from thetafield.report.figures.relevances import relevance_panels
 from thetafield.report.figures.trust import Trusted, trust_and_error
 from thetafield.report.store.grid import Place, grid
 from thetafield.report.store.items import Trial
+from thetafield.report.store.pairing import best_other
 from thetafield.report.store.paper import FAMILY, is_ours
 from thetafield.report.store.picture import Picture, drawable
 from thetafield.report.store.reading import Results
@@ -75,10 +76,9 @@ def contests(results: Results) -> list[Contest]:
     layout, found = grid(results), []
     for column in layout.columns:
         places = {line: place for line in layout.lines if (place := layout.at(line, column)).trials}
-        score = {line: np.mean([t.result["score"] for t in place.trials]) for line, place in places.items()}
         others = [line for line in places if not line.method.startswith(FAMILY)]
         ours = [line for line in places if is_ours(line.method)]
-        best = min(others, key=lambda line: score[line]) if others else None
+        best = best_other(places)
         shown = dict.fromkeys([*others[:1], *([best] if best else []), *ours[-1:]])
         contest = Contest(drawable(column), {drawable(line.title): places[line] for line in shown})
         if shown and contest.repetitions:  # methods that share no seed and split are looked at nowhere together

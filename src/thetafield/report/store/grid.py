@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 from thetafield.report.store.items import Gap, Item, Trial
@@ -27,6 +28,11 @@ class Place:
     def item(self) -> Item | None:
         """Any of them, for what they have in common."""
         return next(iter((*self.trials, *self.gaps)), None)
+
+    @property
+    def score(self) -> float:
+        """The mean of the finished ones."""
+        return mean(trial.result["score"] for trial in self.trials)
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 """Whether two methods differ: errors paired domain by domain."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from thetafield.evaluation.pairs import LEVEL, Paired
-from thetafield.report.store.grid import grid
+from thetafield.report.store.grid import Line, Place, grid
 from thetafield.report.store.items import Trial
-from thetafield.report.store.paper import is_ours
+from thetafield.report.store.paper import FAMILY, is_ours
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Row, Table, unit
 
@@ -78,15 +78,11 @@ def duels(results: Results) -> list[Duel]:
     """
     layout, found = grid(results), []
     for name in layout.columns:
-        scores = {
-            line: float(np.mean([trial.result["score"] for trial in trials]))
-            for line in layout.lines
-            if (trials := layout.at(line, name).trials)
-        }
-        others = [line for line in scores if not line.method.startswith("neurallio")]
-        if not others:
+        places = {line: place for line in layout.lines if (place := layout.at(line, name)).trials}
+        scores = {line: place.score for line, place in places.items()}
+        rival = best_other(places)
+        if rival is None:
             continue
-        rival = min(others, key=lambda line: scores[line])
         for line in (line for line in scores if is_ours(line.method)):
             outcome = paired(layout.at(line, name).trials, layout.at(rival, name).trials)
             if outcome is not None:
@@ -94,6 +90,17 @@ def duels(results: Results) -> list[Duel]:
                 errors = scores[line], scores[rival]
                 found.append(Duel(name, line.method, line.title, rival.title, *errors, metric, outcome))
     return found
+
+
+def best_other(places: Mapping[Line, Place]) -> Line | None:
+    """Return the method of the least mean error that is none of ours, of those with the most seeds and splits.
+
+    A mean over fewer is one of other data: it may be low because a hard split is missing.
+    """
+    others = [line for line in places if not line.method.startswith(FAMILY)]
+    most = max((len(places[line].trials) for line in others), default=0)
+    whole = [line for line in others if len(places[line].trials) == most]
+    return min(whole, key=lambda line: places[line].score, default=None)
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

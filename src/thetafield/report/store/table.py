@@ -158,7 +158,8 @@ def letter(position: int) -> str:
 def marked(rows: Iterable[Row], columns: Sequence[Column], by_part: bool = False) -> tuple[Row, ...]:
     """Mark the best and the second-best mean of every column; equal means share a mark.
 
-    A column in which fewer than two rows have a number has no best.
+    A mean over fewer seeds and splits than others have is one of other data, and gets no mark until it is whole. A
+    column in which fewer than two rows have a number has no best.
 
     Args:
         rows: The rows.
@@ -170,7 +171,9 @@ def marked(rows: Iterable[Row], columns: Sequence[Column], by_part: bool = False
         return tuple(row for part in part_of(rows).values() for row in marked(part, columns))
     marks: dict[tuple[int, int], str] = {}
     for position, column in enumerate(columns):
-        values = {i: v for i, row in enumerate(rows) if (v := row.cells[position].value) is not None}
+        cells = {i: cell for i, row in enumerate(rows) if (cell := row.cells[position]).value is not None}
+        most = max((cell.count for cell in cells.values()), default=0)
+        values = {i: cell.value for i, cell in cells.items() if cell.count == most and cell.value is not None}
         if column.better not in ("low", "high") or len(values) < 2:
             continue
         ordered = sorted(set(values.values()), reverse=column.better == "high")
