@@ -163,6 +163,15 @@ def test_other_separators_and_encodings_are_read(separator, encoding, tmp_path):
     assert other.equals(plain)
 
 
+def test_thousands_that_are_set_apart_are_numbers_where_all_of_a_column_are(tmp_path):
+    (tmp_path / "t.csv").write_text('a,b,c,d\n"1,003",x,"1,5","1,234.5"\n7,"2,000","2,5",-12\n,z,"3,5","1,234,567"\n')
+    found = read_table_file(tmp_path / "t.csv").to_pydict()
+    assert found["a"] == [1003, 7, None] and found["d"] == [1234.5, -12.0, 1234567.0]
+    assert found["b"] == ["x", "2,000", "z"] and found["c"] == ["1,5", "2,5", "3,5"]  # names, and who knows what
+    (tmp_path / "t.csv").write_text("a;b\n1.003,5;0,5\n7;1,5\n")
+    assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1003.5, 7.0], "b": [0.5, 1.5]}
+
+
 def test_decimal_commas_are_read_where_semicolons_separate(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1,5;x,y\n-2,25;z\n")
     assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1.5, -2.25], "b": ["x,y", "z"]}

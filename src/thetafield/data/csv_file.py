@@ -1,10 +1,10 @@
-"""CSV as people have it: other separators than a comma, decimal commas, other encodings than UTF-8."""
+"""CSV as people have it: other separators than a comma, decimal commas, thousands apart, other encodings than UTF-8."""
 
 import re
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import csv, types
 
 SEPARATORS = ",;\t|"
 # UTF-8, what some spreadsheets write, Western Windows, and Latin-1, in which every byte is a sign.
@@ -19,7 +19,7 @@ def read_csv_file(path: Path) -> pa.Table:
 
     With semicolons, numbers such as 3,5 are decimal where none is written with a point. A file that is not UTF-8 is
     taken for UTF-16 where it begins so, and otherwise for Windows-1252, or Latin-1 where it has bytes that mean nothing
-    there: names may be misspelt, but differ where they differed.
+    there: names may be misspelt, but differ where they differed. Thousands that are set apart (1,003) are read.
 
     Raises:
         ArrowInvalid: It is empty, or its lines differ in length.
@@ -40,6 +40,26 @@ def read_csv_file(path: Path) -> pa.Table:
     )
     if not table.num_rows:
         raise pa.ArrowInvalid("it has column names and no rows: give one line per sample")
+    return _without_groups(table, "." if comma else ",")
+
+
+def _without_groups(table: pa.Table, mark: str) -> pa.Table:
+    """Read text as numbers where all of a column are such, and some have their thousands set apart by a mark: 1,003.5.
+
+    >>> _without_groups(pa.table({"a": ["1,003", "12", None], "b": ["1,2", "x", "y"]}), ",").to_pydict()
+    {'a': [1003, 12, None], 'b': ['1,2', 'x', 'y']}
+    """
+    point = "." if mark == "," else ","
+    number = re.compile(rf"[-+]?(\d+|\d{{1,3}}({re.escape(mark)}\d{{3}})+)({re.escape(point)}\d+)?")
+    for place, field in enumerate(table.schema):
+        if not types.is_string(field.type):
+            continue
+        texts = [text for text in table[place].unique().to_pylist() if text is not None]
+        if any(mark in text for text in texts) and all(number.fullmatch(text.strip()) for text in texts):
+            plain = {text: text.strip().replace(mark, "").replace(point, ".") for text in texts}
+            kind = float if any("." in text for text in plain.values()) else int
+            numbers = {None: None} | {text: kind(digits) for text, digits in plain.items()}
+            table = table.set_column(place, field.name, pa.array([numbers[text] for text in table[place].to_pylist()]))
     return table
 
 
