@@ -49,7 +49,7 @@ def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):
 
 
 def load(domains=40, **settings):
-    return Load(domains=domains, kind="random", edges=3, seed=0, **settings)
+    return Load(domains=domains, kind="random", folds=domains, seed=0, **settings)
 
 
 def test_more_time_is_never_less_thorough():
@@ -132,8 +132,8 @@ def test_a_dear_rung_does_not_bar_the_way_to_a_more_thorough_one(backbone):
 def test_a_choice_is_priced_by_the_folds_that_it_has():
     price = {}
     for kind, folds in (("random", 4), ("edge", 2)):
-        assert choosing.fold_count(kind, 40, 1) == folds
-        own = Load(domains=40, kind=kind, edges=2, seed=0, descriptors=1)
+        assert choosing.fold_count(kind, 40, 2) == folds
+        own = Load(domains=40, kind=kind, folds=2, seed=0)
         rung = next(rung for rung in rungs("neurallio", own) if rung.depth == "bare")
         price[kind] = cost("neurallio", rung, Pace(0.0, 0.0, 1.0), own)
     last = 1.25 * 1.3  # the training after the choice

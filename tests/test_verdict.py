@@ -65,7 +65,7 @@ def test_one_difference_is_told_once():
     assert "The descriptors help: trees-x is the best method that ignores them." in words
     verdict, words = said({"erm-d": 5, "erm": 5.02}, noise=0.5)
     assert verdict.method == "erm" and verdict.descriptors_help is False and words.count("95 % interval") == 1
-    assert re.search(r"by no more than the standard error of 0\.\d+, so the simpler one is recommended\.", words)
+    assert re.search(r"by no more than the standard error of 0\.\d+ points, so the simpler one is recommended\.", words)
 
 
 def test_a_reader_within_noise_of_one_that_ignores_descriptors_is_not_recommended():
@@ -84,7 +84,11 @@ def test_a_lead_beyond_one_standard_error_is_the_better_guess_but_not_certain():
     assert lead.within_noise and lead.spread == pytest.approx(0.11, abs=0.03)
     verdict, words = said(means, {"height": 1.0, "age": 0.5}, noise=0.5)
     assert verdict.method == "erm-d" and verdict.descriptors_help is False and verdict.ties == ("erm",)
-    assert "Whether the descriptors help is not certain: erm, the best method that ignores them, errs 0.17" in words
+    assert (
+        "not certain: erm, the best method that ignores them, errs more by no more than noise, but by more than"
+        in words
+    )
+    assert words.count("95 % interval") == 1
     assert "height 1.00, age 0.50" in words
 
 

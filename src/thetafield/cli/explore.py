@@ -10,7 +10,7 @@ from thetafield.cli.common import DataDir, app, use_data_dir
 
 @app.command()
 def explore(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a trial or of a saved field.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a trial, a comparison or a saved field.")],
     export: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server, and leave.")
     ] = None,
@@ -25,7 +25,7 @@ def explore(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Whether to open the browser.")] = True,
     data_dir: DataDir = None,
 ) -> None:
-    """Open a page on which you drag z and see the model at z: its answers, its θ, its charts, and how far to trust it.
+    """Open a page on which you drag z and see the model there: its answers, its θ and charts if it has them, its trust.
 
     For example: thetafield explore out/two-moons-neurallio-0
 

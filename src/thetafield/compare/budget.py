@@ -98,9 +98,8 @@ class Load:
     Args:
         domains: Number of domains of a fold's training.
         kind: The kind of folds.
-        edges: Most folds of that kind inside a fold.
+        folds: Most folds of that kind inside a fold.
         seed: Root seed of the draws.
-        descriptors: Coordinates of z.
         reading: Seconds that a fold takes to be read.
         cells: Numbers of one sample's input.
         backbone: Whether the predictor has a part that all domains share.
@@ -108,9 +107,8 @@ class Load:
 
     domains: int
     kind: str
-    edges: int
+    folds: int
     seed: int
-    descriptors: int = 1
     reading: float = 0.0
     cells: int = 1
     backbone: bool = True
@@ -207,7 +205,7 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
         return 0.0
     full = checked(entry, dict(fixed), method)
     starts, others = map(len, choosing.open_options(method, full, fixed, few))
-    folds = choosing.fold_count(load.kind, load.domains, load.descriptors)
+    folds = choosing.fold_count(load.kind, load.domains, load.folds)
     whole = pace.seconds(rung.share)
     short = whole if few else pace.seconds(rung.share / choosing.SHORTER)
     longest = whole if not few and "epochs" not in fixed else 0.0
@@ -232,7 +230,7 @@ def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
             return [rung for rung in CHOSEN if rung.depth != "bare" or _has_bare(method, load, given)]
         return [Rung(share) for share in (1.0, 0.5, 0.25, 0.1, 0.05)]  # so few domains choose nothing
     left = set(METHODS[method].space) - set(given)
-    found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.edges)) for rung in DRAWN]
+    found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.folds)) for rung in DRAWN]
     # At a given length there has to be something else to draw.
     found = [r for r in found if r.share == 1 or not r.draws or left - set(LENGTHS)]
     return list(dict.fromkeys(found))

@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from thetafield.compare.population import Population
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import domain_folds, most_folds
+from thetafield.data.folds import REVISIONS, domain_folds, most_folds
 from thetafield.data.thinning import thinned
 from thetafield.datasets.base import Dataset
 from thetafield.streams import torch_stream
@@ -45,7 +46,8 @@ class Fold:
     @property
     def options(self) -> dict[str, Any]:
         """All that determines the domains besides the seed."""
-        folds = [self.kind, self.count, self.number]
+        revision = [REVISIONS[self.kind]] if self.kind in REVISIONS else []
+        folds = [self.kind, self.count, self.number, *revision]
         return {"population": self.population.options, "folds": folds, "every": self.every}
 
     def build(self, seed: int) -> Dataset:
@@ -83,10 +85,6 @@ def _whole(population: Population) -> DomainSet:
     return population.whole()
 
 
-def fold_count(kind: str, num_domains: int, num_descriptors: int) -> int:
-    """Return how many outer folds there are: five, or as many as the kind and the domains allow.
-
-    >>> fold_count("random", 40, 2), fold_count("edge", 40, 1), fold_count("time", 8, 1)
-    (5, 2, 3)
-    """
-    return max(1, min(MOST, most_folds(kind, num_domains, num_descriptors)))
+def fold_count(z: Tensor, kind: str) -> int:
+    """Return how many outer folds there are: five, or as many as the kind and the domains allow."""
+    return max(1, min(MOST, most_folds(z, kind)))

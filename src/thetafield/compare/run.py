@@ -23,7 +23,7 @@ from thetafield.compare.outcome import Compared, write_outcome
 from thetafield.compare.population import Population, StoredPopulation
 from thetafield.compare.stages import Display, Planned, Stages, hired, silent
 from thetafield.data.domains import DomainSet
-from thetafield.data.folds import domain_folds
+from thetafield.data.folds import domain_folds, most_folds
 from thetafield.errors import OptionError
 from thetafield.files import writable_folder
 from thetafield.methods.base import METHODS
@@ -105,7 +105,7 @@ def compare(
     domains = data if isinstance(data, DomainSet) else data.whole()
     column = None if isinstance(data, DomainSet) else data.options.get("domain")
     check_domains(domains, column)
-    count = fold_count(folds, len(domains), domains.z.shape[1])
+    count = fold_count(domains.z, folds)
     parts = domain_folds(domains, count, seed, folds)
     writable_folder(out)
     how = {
@@ -148,14 +148,12 @@ def compare(
         hire=hire or partial(hired, jobs, place),
     )
     resumed = (out / files.PLAN).exists()
-    size = min(len(kept) for kept, _ in parts)
-    edges = min(3, fold_count(folds, size, domains.z.shape[1]))
+    fewest = min((kept for kept, _ in parts), key=len)
     load = Load(
-        domains=size,
+        domains=len(fewest),
         kind=folds,
-        edges=edges,
+        folds=most_folds(domains.z[fewest], folds),
         seed=seed,
-        descriptors=domains.z.shape[1],
         reading=reading,
         cells=domains.x[0].numel(),
         backbone=_has_backbone(predictor, predictor_options or {}, domains),

@@ -59,7 +59,8 @@ def recommended(board: Sequence[Standing]) -> tuple[Standing, bool | None]:
         return best, None
     lead = reading[0].against(blind[0])
     helps = lead.difference < 0 and not lead.within_noise
-    return (best if not best.reads or helps or -lead.difference > lead.spread else blind[0]), helps
+    beyond = lead.spread is not None and -lead.difference > lead.spread
+    return (best if not best.reads or helps or beyond else blind[0]), helps
 
 
 def judge(
@@ -135,6 +136,10 @@ def _difference(paired: Paired, metric: str) -> str:
     return f"{abs(paired.difference):.2g}{' points' if metric == 'error' else ''}"
 
 
+def _spread(paired: Paired, metric: str) -> str:
+    return f"{paired.spread or 0.0:.2g}{' points' if metric == 'error' else ''}"
+
+
 def _lead(winner: Standing, rival: Standing, paired: Paired) -> str:
     metric = winner.scores.metric
     known = sureness(paired, metric)
@@ -172,18 +177,18 @@ def _descriptors(board: Sequence[Standing], helps: bool | None, winner: Standing
             f"{_difference(paired, metric)} less than {blind.method}, the best that ignores them "
             f"({sureness(paired, metric)})."
         )
+    known = "" if told else f" ({sureness(paired, metric)})"
     if winner.reads:
         return (
             f"Whether the descriptors help is not certain: {blind.method}, the best method that ignores them, errs "
-            f"{_difference(paired, metric)} more, which is within noise but more than the standard error of "
-            f"{paired.spread:.2g}: the guess is that they do."
+            f"more by no more than noise{known}, but by more than the standard error of {_spread(paired, metric)}: the "
+            "guess is that they do."
         )
     if paired.difference < 0:
-        known = "" if told else f" ({sureness(paired, metric)})"
         return (
             f"The descriptors do not help: {reading.method}, the best method that reads them, leads {blind.method}, "
-            f"the best that ignores them, by no more than the standard error of {paired.spread:.2g}{known}, so the "
-            "simpler one is recommended."
+            f"the best that ignores them, by no more than the standard error of {_spread(paired, metric)}{known}, so "
+            "the simpler one is recommended."
         )
     return (
         f"The descriptors do not help: no method that reads them errs less than {blind.method}, which ignores them "

@@ -57,8 +57,8 @@ def _without_groups(table: pa.Table, mark: str) -> pa.Table:
         texts = [text for text in table[place].unique().to_pylist() if text is not None]
         if any(mark in text for text in texts) and all(number.fullmatch(text.strip()) for text in texts):
             plain = {text: text.strip().replace(mark, "").replace(point, ".") for text in texts}
-            kind = float if any("." in text for text in plain.values()) else int
-            numbers = {None: None} | {text: kind(digits) for text, digits in plain.items()}
+            whole = all(digits.lstrip("+-").isdigit() and len(digits) < 18 for digits in plain.values())
+            numbers = {None: None} | {text: (int if whole else float)(digits) for text, digits in plain.items()}
             table = table.set_column(place, field.name, pa.array([numbers[text] for text in table[place].to_pylist()]))
     return table
 

@@ -1,6 +1,7 @@
 """Held-out training domains, in four kinds: what every selection and every comparison is judged on."""
 
 import numpy as np
+from torch import Tensor
 
 from thetafield.data.columns import SEASON, TREND
 from thetafield.data.domains import DomainSet
@@ -9,20 +10,22 @@ from thetafield.streams import numpy_stream
 
 Fold = tuple[np.ndarray, np.ndarray]
 KINDS = ("random", "blocked", "edge", "time")
+REVISIONS = {"edge": 2, "time": 2}  # of kinds that once held out other domains: part of what results are stored by
+FLAT = 1e-6  # share of the longest direction below which domains do not differ along another
 
 
 def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "random") -> list[Fold]:
     """Return positions (kept, held out) of domains, once for each fold; a domain is never split.
 
-    One fold holds out about a quarter of the domains. Several part them among each other, or look as far each:
+    One fold holds out about a quarter of the domains. Of several:
 
-    - "random": every domain once, drawn at random: unseen domains among seen ones.
-    - "blocked": every domain once, in regions of descriptor space that are cut across the longest side again and
-      again: whole regions are unseen.
-    - "edge": the outermost quarter along a principal direction of the descriptors, both ways of each in turn:
-      extrapolation.
-    - "time": the quarter that comes next, seen from moments between the middle and the last quarter: the future of
-      one ordered coordinate. One fold holds out the last quarter.
+    - "random" ones hold out every domain once, drawn at random: unseen domains among seen ones.
+    - "blocked" ones hold out every domain once, in regions of descriptor space that are cut across the longest side
+      again and again: whole regions are unseen.
+    - "edge" ones hold out the outermost quarter along a principal direction of the descriptors, both ways of each in
+      turn: extrapolation. A domain in a corner is held out by two of them.
+    - "time" ones, two at most, hold out the last two quarters, each judged by what came before it: the future of one
+      ordered coordinate.
 
     Args:
         domains: The domains.
@@ -51,13 +54,11 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
         )
     if size < 2:
         raise DataError(f"Folds of held-out domains need at least 2 domains, but there are {size}.")
-    if count > (most := most_folds(kind, *z.shape)):
-        raise DataError(
-            f"{count} {kind} folds were asked for, but {size} domains with {z.shape[1]} descriptor(s) allow {most}."
-        )
-    quarter = _quarter(size)
+    if count > (most := most_folds(domains.z, kind)):
+        raise DataError(f"{count} {kind} folds were asked for, but these {size} domains allow {most}.")
+    quarter = -(-size // 4)
     if kind == "edge":
-        return [_fold(size, order[-min(quarter, size - 1) :]) for order in _outwards(_scaled(z), count)]
+        return [_fold(size, order[-quarter:]) for order in _outwards(_scaled(z), count)]
     if kind == "time":
         return _forward(np.argsort(z[:, time], kind="stable"), count, quarter)
     if kind == "blocked":
@@ -67,14 +68,16 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     return [_fold(size, held) for held in ([order[-quarter:]] if count == 1 else np.array_split(order, count))]
 
 
-def most_folds(kind: str, num_domains: int, num_descriptors: int) -> int:
-    """Return how many folds of a kind there can be: a coordinate has two edges, and half of time is the past.
+def most_folds(z: Tensor, kind: str) -> int:
+    """Return how many folds of a kind domains allow: a direction has two edges, and half of time is the past.
 
-    >>> most_folds("random", 40, 1), most_folds("edge", 40, 1), most_folds("time", 40, 1)
-    (40, 2, 11)
+    >>> line = Tensor(range(40))[:, None]
+    >>> most_folds(line, "random"), most_folds(line, "edge"), most_folds(line, "time")
+    (40, 2, 2)
     """
-    moments = num_domains - num_domains // 2 - _quarter(num_domains) + 1
-    return {"edge": 2 * min(num_domains, num_descriptors), "time": moments}.get(kind, num_domains)
+    if kind == "edge":
+        return 2 * len(_axes(_scaled(z.double().cpu().numpy())))
+    return min(2, len(z) // 2) if kind == "time" else len(z)
 
 
 def _time(domains: DomainSet) -> int | None:
@@ -97,22 +100,25 @@ def _scaled(z: np.ndarray) -> np.ndarray:
     return (z - z.min(0)) / np.where(spread > 0, spread, 1)
 
 
-def _quarter(size: int) -> int:
-    return -(-size // 4)
-
-
 def _forward(order: np.ndarray, count: int, quarter: int) -> list[Fold]:
-    """Return the next quarter, with all that comes before it, as seen from moments of the second half."""
-    last = len(order) - quarter
-    moments = np.linspace(len(order) // 2, last, count).round().astype(int) if count > 1 else [last]
-    return [(np.sort(order[:now]), np.sort(order[now : now + quarter])) for now in moments]
+    """Return blocks of the latest domains, each with all that comes before it."""
+    latest = len(order) - quarter if count == 1 else len(order) // 2
+    blocks = np.array_split(order[latest:], count)
+    starts = latest + np.cumsum([0, *map(len, blocks[:-1])])
+    return [(np.sort(order[:start]), np.sort(block)) for start, block in zip(starts, blocks, strict=True)]
+
+
+def _axes(z: np.ndarray) -> np.ndarray:
+    """Return the principal directions along which domains differ, the longest first, shape (a, d)."""
+    _, sizes, axes = np.linalg.svd(z - z.mean(0), full_matrices=False)
+    return axes[sizes > FLAT * max(sizes.max(initial=0.0), 1e-300)]
 
 
 def _outwards(z: np.ndarray, count: int) -> list[np.ndarray]:
     """Return domains ordered along principal directions, both ways of each in turn."""
-    axes = np.linalg.svd(z - z.mean(0), full_matrices=False)[2]
-    # An axis has no sign of its own: its strongest coordinate grows along it, on every machine.
-    ways = [way * np.sign(axis[np.abs(axis).argmax()]) * axis for axis in axes for way in (1.0, -1.0)]
+    # An axis has no sign of its own: its strongest coordinate, the first of several, grows along it.
+    axes = [axis * np.sign(axis[np.abs(axis).round(6).argmax()]) for axis in _axes(z)]
+    ways = [way * axis for axis in axes for way in (1.0, -1.0)]
     return [np.argsort(z @ way, kind="stable") for way in ways[:count]]
 
 

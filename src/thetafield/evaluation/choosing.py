@@ -171,16 +171,24 @@ def open_options(
     return starts, [] if full["epochs"] == 0 else left(entry.choices)
 
 
-def fold_count(kind: str, domains: int, descriptors: int) -> int:
-    """Return how many times domains are held out for a choice."""
+def fold_count(kind: str, domains: int, most: int) -> int:
+    """Return how many times domains are held out for a choice.
+
+    Args:
+        kind: Which domains are held out.
+        domains: Number of domains.
+        most: Most folds of that kind.
+    """
     count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if domains < FEW else (FOLDS, JUDGED)
     judged = min(count, math.ceil(wanted * count / domains))
-    return judged if kind in ("random", "blocked") else min(judged, FOLDS, most_folds(kind, domains, descriptors))
+    if kind in ("random", "blocked"):
+        return judged
+    return min(max(judged, 2), FOLDS, most)  # one alone would ask about one way out, or one quarter
 
 
 def _folds(domains: DomainSet, seed: int, kind: str) -> list[Fold]:
     """Return which domains are held out, in turn."""
-    judged = fold_count(kind, *domains.z.shape)
+    judged = fold_count(kind, len(domains), most_folds(domains.z, kind))
     if kind in ("random", "blocked"):
         return domain_folds(domains, FOLDS_OF_FEW if len(domains) < FEW else FOLDS, seed, kind)[:judged]
     return domain_folds(domains, judged, seed, kind)

@@ -22,7 +22,7 @@ class Paired:
 
     Args:
         difference: Mean difference of the errors; below zero where the first method errs less.
-        spread: Standard error of that mean.
+        spread: Standard error of that mean; None where there is one domain alone.
         low: Lower end of its interval.
         high: Upper end of its interval.
         p: Of the signed-rank test, two-sided; None where there are too few domains.
@@ -32,7 +32,7 @@ class Paired:
     """
 
     difference: float
-    spread: float
+    spread: float | None
     low: float
     high: float
     p: float | None
@@ -63,7 +63,7 @@ class Paired:
             p = float(wilcoxon(pairs, zero_method="pratt").pvalue) if pairs.any() else 1.0
         return cls(
             difference=float(pairs.mean()),
-            spread=_standard_error(parts),
+            spread=float(pairs.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else None,
             low=low,
             high=high,
             p=p,
@@ -71,15 +71,6 @@ class Paired:
             domains=len(pairs),
             repetitions=repetitions,
         )
-
-
-def _standard_error(parts: Sequence[np.ndarray]) -> float:
-    """Return the standard error of a mean over domains in groups; infinite where no group has two of them."""
-    parts = [part for part in parts if len(part) > 1]
-    if not parts:
-        return float("inf")
-    count = sum(map(len, parts))
-    return float(np.sqrt(sum(len(part) * part.var(ddof=1) for part in parts)) / count)
 
 
 def mean_interval(parts: Sequence[np.ndarray]) -> tuple[float, float]:

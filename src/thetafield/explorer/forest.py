@@ -4,14 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from thetafield.errors import NeedError
 from thetafield.explorer.arrays import Arrays
 from thetafield.fields.forest import Forest
+
+MOST_NODES = 2**22  # as many as make a page of some 30 MB
 
 
 def describe_forest(forest: Forest, arrays: Arrays) -> dict[str, Any]:
     """Return the nodes of all trees, the children as steps from each node, which take less room than their places."""
     of = {name: array.cpu().numpy() for name, array in forest.arrays.items()}
     own = np.arange(len(of["feature"]))
+    if len(own) > MOST_NODES:
+        raise NeedError(f"The page holds trees of at most {MOST_NODES:,} nodes, but these have {len(own):,}.")
     parts = {
         "feature": of["feature"],
         "threshold": _rounded_down(of["threshold"]),

@@ -115,7 +115,7 @@ def application(
             raise Refusal(404, f"{model.recipe.method} has no parameters θ(z): ask /v2/models/{name}/infer.")
         texts = z or []
         points = read_descriptors(model, texts, max_rows)
-        if len(points) * model.field.theta_dim > MOST_NUMBERS:
+        if len(points) > max(1, MOST_NUMBERS // model.field.theta_dim):
             raise Refusal(
                 413,
                 f"{len(points)} descriptors with {model.field.theta_dim:,} parameters each are more than "

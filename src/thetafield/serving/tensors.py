@@ -78,10 +78,16 @@ class SentTensor:
             self._check_range(WHOLE[self.datatype])
         elif self.datatype not in FLOATS:
             raise DataError(f"Input {self.name!r} has datatype {self.datatype}, but numbers were expected: send FP64.")
-        # Each number is what a client of that type holds: 0.1 as FP32 is the float32 next to it.
-        with np.errstate(over="ignore"):  # said below, with its place
-            array = np.array(self.entries, dtype=np.float64).astype(FLOATS.get(self.datatype, np.float64))
-        return as_numbers(array.reshape(self.shape), self.name, names)
+        return as_numbers(self._held(self.entries).reshape(self.shape), self.name, names)
+
+    def _held(self, entries: list[Any]) -> np.ndarray:
+        """Return numbers as a client of the datatype holds them: 0.1 as FP32 is the float32 next to it."""
+        try:
+            wide = np.array(entries, dtype=np.float64)
+        except OverflowError:
+            raise DataError(f"Input {self.name!r} has whole numbers beyond what FP64 can hold.") from None
+        with np.errstate(over="ignore"):  # who asked finds the infinity, and says where it is
+            return wide.astype(FLOATS.get(self.datatype, np.float64))
 
     def column(self, num_rows: int) -> pa.Array:
         """Return a column of a table, one entry per row, or one entry for all of them."""
@@ -97,7 +103,8 @@ class SentTensor:
             self._check_range(WHOLE[self.datatype])
         if self.datatype in ("BYTES", "BOOL"):
             return pa.array(entries, pa.string() if self.datatype == "BYTES" else pa.bool_())
-        return pa.array([None if entry is None else float(entry) for entry in entries], pa.float64())
+        held = self._held([np.nan if entry is None else entry for entry in entries]).astype(np.float64)
+        return pa.array(held, pa.float64(), from_pandas=True)  # NaN is a gap
 
     def _check_range(self, kind: np.dtype) -> None:
         known = [entry for entry in self.entries if entry is not None]

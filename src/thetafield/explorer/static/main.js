@@ -109,8 +109,8 @@ function footnotes() {
   const { field, forest, version, method } = description, notes = [...description.notes];
   const end = "This page asks for nothing from the network.";
   if (forest !== null) {
-    const read = forest.read_descriptor ? "" : " They do not read z: answers are the same at every z, only trust changes.";
-    notes.unshift(`Trees have no parameters θ(z): they read inputs and z together, and are walked through here; answers equal Python's to 1e-4.${read}`);
+    const read = forest.read_descriptor ? "they read inputs and z together" : "these read inputs alone, so that only trust changes with z";
+    notes.unshift(`Trees have no parameters θ(z): ${read}. They are walked through here, and answers equal Python's to 1e-4.`);
     return [...notes, `thetafield ${version}, method ${method}, ${forest.roots.data.length.toLocaleString("en")} trees. ${end}`];
   }
   if (field.kind === "grid")

@@ -31,7 +31,7 @@ class Place:
 
     @property
     def score(self) -> float:
-        """The mean of the finished ones."""
+        """The mean of the finished ones, of which there is one at least."""
         return mean(trial.result["score"] for trial in self.trials)
 
 
