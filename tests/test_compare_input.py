@@ -170,6 +170,21 @@ def test_thousands_that_are_set_apart_are_numbers_where_all_of_a_column_are(tmp_
     assert found["b"] == ["x", "2,000", "z"] and found["c"] == ["1,5", "2,5", "3,5"]  # names, and who knows what
     (tmp_path / "t.csv").write_text("a;b\n1.003,5;0,5\n7;1,5\n")
     assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1003.5, 7.0], "b": [0.5, 1.5]}
+    (tmp_path / "t.csv").write_text("a;b\n1.003;0,5\n7;1,25\n")
+    assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1003, 7], "b": [0.5, 1.25]}
+
+
+@pytest.mark.parametrize("text", ["a\tb\n1,375\tx\n2,250\ty\n", "a\tb\n0,125\t0.5\n1,375\t1.5\n"])
+def test_what_may_be_a_decimal_comma_stays_text(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    assert all(isinstance(value, str) for value in read_table_file(tmp_path / "t.csv")["a"].to_pylist())
+
+
+def test_text_that_looks_like_numbers_is_warned_of():
+    count = np.repeat(["1,375", "2,250", "3,125"], 20)
+    [sentence] = warnings_of(read(table(count=count)))
+    assert sentence.startswith("Feature 'count' holds text such as '1,375'") and "3 categories" in sentence
+    assert not warnings_of(read(table(code=np.repeat(["01", "02", "10"], 20))))
 
 
 def test_decimal_commas_are_read_where_semicolons_separate(tmp_path):

@@ -71,11 +71,14 @@ def test_the_rival_is_the_best_of_the_others(builder):
     assert duel.rival == "NDA" and duel.paired.difference == pytest.approx(-19.0) and duel.paired.p < 0.001
 
 
-def test_a_method_that_lacks_repetitions_is_no_rival_yet(builder):
-    """Its mean may be low because a hard split is missing."""
+@pytest.mark.parametrize(("error", "rival"), [(19.0, "ERM"), (15.0, "NDA")])
+def test_methods_that_lack_repetitions_are_compared_where_both_are(builder, error, rival):
+    """The first seed is an easy one: who has it alone is judged by it alone, and not by the mean of three."""
     for seed in range(3):
-        for method, error in (("erm", 30.0), ("neurallio", 10.0)):
-            builder.trial("real", "elec2", method, seed, np.full(8, error + seed))
-    builder.trial("real", "elec2", "nda", 0, np.full(8, 5.0))
+        for method, mean in (("erm", 30.0), ("neurallio", 20.0)):
+            builder.trial("real", "elec2", method, seed, np.full(8, mean - 12.0 * (seed == 0)))
+    builder.trial("real", "elec2", "nda", 0, np.full(8, error))
     [duel] = duels(builder.read().of("real"))
-    assert duel.rival == "ERM" and duel.paired.repetitions == 3
+    assert duel.rival == rival and duel.paired.repetitions == (3 if rival == "ERM" else 1)
+    assert duel.ours_error == pytest.approx(16.0 if rival == "ERM" else 8.0)
+    assert duel.rival_error == pytest.approx(26.0 if rival == "ERM" else 15.0)

@@ -1,6 +1,7 @@
 """What cannot be compared is refused in a sentence, and what looks too good to be true is said aloud."""
 
 import math
+import re
 
 import numpy as np
 from scipy.stats import rankdata
@@ -21,6 +22,7 @@ MOST_FEATURES = 500
 FEWEST_IN_ORDER = 10  # domains, below which labels lie in order along a descriptor by chance
 CHANCE = 0.01  # at most that labels drawn at random lie in order
 FEWEST_VALUES = 3  # over all domains, of a feature that may describe them
+NUMBER = re.compile(r"[-+]?\d[\d.,' ]*")  # in whatever way of writing
 MOST_NAMED = 6  # features in one warning
 
 
@@ -93,7 +95,7 @@ def _in_order(column: np.ndarray, labels: np.ndarray) -> bool:
 
 def warnings_of(domains: DomainSet, seed: int = 0) -> list[str]:
     """Return what a person should know before believing any number."""
-    return [*_many_categories(domains), *_still(domains), *_leaks(domains, seed)]
+    return [*_many_categories(domains), *_written_numbers(domains), *_still(domains), *_leaks(domains, seed)]
 
 
 def _many_categories(domains: DomainSet) -> list[str]:
@@ -106,6 +108,20 @@ def _many_categories(domains: DomainSet) -> list[str]:
         "out."
         for column in full
         if len(column.categories) >= MOST_CATEGORIES
+    ]
+
+
+def _written_numbers(domains: DomainSet) -> list[str]:
+    """Return a sentence for each feature whose categories all look like numbers in another way of writing."""
+    columns = () if domains.encoder is None else domains.encoder.features
+    texts = [column for column in columns if isinstance(column, CategoryColumn) and column.categories]
+    return [
+        f"Feature {column.name!r} holds text such as {column.categories[0]!r}, which is taken for "
+        f"{len(column.categories)} categories: if these are numbers, store them as such, with a decimal point and "
+        "nothing else."
+        for column in texts
+        if all(NUMBER.fullmatch(text.strip()) for text in column.categories)
+        and not all(text.isdigit() for text in column.categories)  # codes such as 01
     ]
 
 

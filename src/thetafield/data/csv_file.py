@@ -11,7 +11,8 @@ SEPARATORS = ",;\t|"
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1")
 LOOKED_AT = 2**16  # bytes at the beginning
 DECIMAL_COMMA = re.compile(r"(?:^|;)\s*[-+]?\d+,\d+\s*(?=;|$)", re.MULTILINE)
-DECIMAL_POINT = re.compile(r"(?:^|;)\s*[-+]?\d+\.\d+\s*(?=;|$)", re.MULTILINE)
+# Not three digits behind the point: these may be thousands.
+DECIMAL_POINT = re.compile(r"(?:^|;)\s*[-+]?\d+\.(?!\d{3}\s*(?:;|$))\d+\s*(?=;|$)", re.MULTILINE)
 
 
 def read_csv_file(path: Path) -> pa.Table:
@@ -44,22 +45,31 @@ def read_csv_file(path: Path) -> pa.Table:
 
 
 def _without_groups(table: pa.Table, mark: str) -> pa.Table:
-    """Read text as numbers where all of a column are such, and some have their thousands set apart by a mark: 1,003.5.
+    """Read text as numbers where all of a column are such and have their thousands set apart by a mark: 1,003.5.
 
-    >>> _without_groups(pa.table({"a": ["1,003", "12", None], "b": ["1,2", "x", "y"]}), ",").to_pydict()
-    {'a': [1003, 12, None], 'b': ['1,2', 'x', 'y']}
+    That 1,003 is not a decimal comma has to be known: from one of these columns (1,234,567 or 1,003.5), or from one
+    with decimals of the other kind.
+
+    >>> _without_groups(pa.table({"a": ["1,003", "12", None], "b": [0.5, 1.5, 2.5]}), ",").to_pydict()
+    {'a': [1003, 12, None], 'b': [0.5, 1.5, 2.5]}
     """
     point = "." if mark == "," else ","
-    number = re.compile(rf"[-+]?(\d+|\d{{1,3}}({re.escape(mark)}\d{{3}})+)({re.escape(point)}\d+)?")
-    for place, field in enumerate(table.schema):
-        if not types.is_string(field.type):
-            continue
+    number = re.compile(rf"[-+]?(\d+|[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+)({re.escape(point)}\d+)?")
+    found = dict[int, list[str]]()
+    for place in (place for place, field in enumerate(table.schema) if types.is_string(field.type)):
         texts = [text for text in table[place].unique().to_pylist() if text is not None]
         if any(mark in text for text in texts) and all(number.fullmatch(text.strip()) for text in texts):
-            plain = {text: text.strip().replace(mark, "").replace(point, ".") for text in texts}
-            whole = all(digits.lstrip("+-").isdigit() and len(digits) < 18 for digits in plain.values())
-            numbers = {None: None} | {text: (int if whole else float)(digits) for text, digits in plain.items()}
-            table = table.set_column(place, field.name, pa.array([numbers[text] for text in table[place].to_pylist()]))
+            found[place] = texts
+    every = [text for texts in found.values() for text in texts]
+    told = any(text.count(mark) > 1 or (mark in text and point in text) for text in every)
+    if not told and not any(types.is_floating(field.type) for field in table.schema):
+        return table
+    for place, texts in found.items():
+        plain = {text: text.strip().replace(mark, "").replace(point, ".") for text in texts}
+        whole = all(digits.lstrip("+-").isdigit() and len(digits) < 18 for digits in plain.values())
+        numbers = {None: None} | {text: (int if whole else float)(digits) for text, digits in plain.items()}
+        column = pa.array([numbers[text] for text in table[place].to_pylist()])
+        table = table.set_column(place, table.schema.field(place).name, column)
     return table
 
 

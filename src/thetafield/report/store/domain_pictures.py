@@ -14,7 +14,7 @@ from thetafield.report.figures.relevances import relevance_panels
 from thetafield.report.figures.trust import Trusted, trust_and_error
 from thetafield.report.store.grid import Place, grid
 from thetafield.report.store.items import Trial
-from thetafield.report.store.pairing import best_other
+from thetafield.report.store.pairing import best_of
 from thetafield.report.store.paper import FAMILY, is_ours
 from thetafield.report.store.picture import Picture, drawable
 from thetafield.report.store.reading import Results
@@ -78,7 +78,7 @@ def contests(results: Results) -> list[Contest]:
         places = {line: place for line in layout.lines if (place := layout.at(line, column)).trials}
         others = [line for line in places if not line.method.startswith(FAMILY)]
         ours = [line for line in places if is_ours(line.method)]
-        best = best_other(places)
+        best = best_of({line: places[line] for line in others}, places[ours[-1]]) if ours else None
         shown = dict.fromkeys([*others[:1], *([best] if best else []), *ours[-1:]])
         contest = Contest(drawable(column), {drawable(line.title): places[line] for line in shown})
         if shown and contest.repetitions:  # methods that share no seed and split are looked at nowhere together

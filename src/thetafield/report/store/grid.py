@@ -4,7 +4,6 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
 from typing import Any
 
 from thetafield.report.store.items import Gap, Item, Trial
@@ -28,11 +27,6 @@ class Place:
     def item(self) -> Item | None:
         """Any of them, for what they have in common."""
         return next(iter((*self.trials, *self.gaps)), None)
-
-    @property
-    def score(self) -> float:
-        """The mean of the finished ones, of which there is one at least."""
-        return mean(trial.result["score"] for trial in self.trials)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ class Duel:
         column: The dataset.
         method: Registry name of ours.
         ours: How tables call it.
-        rival: The method of the least mean error among the others.
-        ours_error: Mean error of ours.
+        rival: The one among the others that errs least beside it.
+        ours_error: Mean error of ours, on the seeds and splits that both have.
         rival_error: Mean error of the other.
         metric: "error" or "mae".
         paired: What became of it.
@@ -79,28 +80,32 @@ def duels(results: Results) -> list[Duel]:
     layout, found = grid(results), []
     for name in layout.columns:
         places = {line: place for line in layout.lines if (place := layout.at(line, name)).trials}
-        scores = {line: place.score for line, place in places.items()}
-        rival = best_other(places)
-        if rival is None:
-            continue
-        for line in (line for line in scores if is_ours(line.method)):
-            outcome = paired(layout.at(line, name).trials, layout.at(rival, name).trials)
-            if outcome is not None:
-                metric = layout.at(line, name).trials[0].result["metric"]
-                errors = scores[line], scores[rival]
+        others = {line: place for line, place in places.items() if not line.method.startswith(FAMILY)}
+        for line in (line for line in places if is_ours(line.method)):
+            rival = best_of(others, places[line])
+            outcome = None if rival is None else paired(places[line].trials, others[rival].trials)
+            if rival is not None and outcome is not None:
+                metric = places[line].trials[0].result["metric"]
+                errors = map(mean, shared(places[line], others[rival]))
                 found.append(Duel(name, line.method, line.title, rival.title, *errors, metric, outcome))
     return found
 
 
-def best_other(places: Mapping[Line, Place]) -> Line | None:
-    """Return the method of the least mean error that is none of ours, of those with the most seeds and splits.
+def best_of(others: Mapping[Line, Place], ours: Place) -> Line | None:
+    """Return which of the others errs least beside ours, each on the seeds and splits that both have.
 
-    A mean over fewer is one of other data: it may be low because a hard split is missing.
+    A plain mean over fewer of them would be one of other data, low where a hard split is missing.
     """
-    others = [line for line in places if not line.method.startswith(FAMILY)]
-    most = max((len(places[line].trials) for line in others), default=0)
-    whole = [line for line in others if len(places[line].trials) == most]
-    return min(whole, key=lambda line: places[line].score, default=None)
+    apart = {line: shared(ours, place) for line, place in others.items()}
+    leads = {line: mean(theirs) - mean(own) for line, (own, theirs) in apart.items() if own}
+    return min(leads, key=leads.__getitem__, default=None)
+
+
+def shared(ours: Place, other: Place) -> tuple[list[float], list[float]]:
+    """Return the scores of both under the seeds and splits that both have."""
+    theirs = {trial.repetition: trial.result["score"] for trial in other.trials}
+    both = [trial for trial in ours.trials if trial.repetition in theirs]
+    return [trial.result["score"] for trial in both], [theirs[trial.repetition] for trial in both]
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
