@@ -121,7 +121,8 @@ def test_a_table_is_encoded_by_the_kept_rows_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "descriptors", "expected"), [("random", 2, 5), ("edge", 1, 2), ("edge", 3, 5), ("time", 1, 2)]
+    ("kind", "descriptors", "expected"),
+    [("random", 2, 5), ("blocked", 2, 4), ("edge", 1, 2), ("edge", 3, 5), ("time", 1, 2)],
 )
 def test_fewer_folds_where_the_kind_has_fewer(kind, descriptors, expected):
     z = torch.rand(9, descriptors, generator=torch.Generator().manual_seed(0))

@@ -33,7 +33,7 @@ def test_folds_part_the_domains(moons, kind, count):
         assert sorted([*kept, *held]) == list(range(37)) and len(kept) and len(held)
     again = domain_folds(moons, count, seed=3, kind=kind)
     assert all(np.array_equal(a[1], b[1]) for a, b in zip(folds, again, strict=True))
-    if count > 1 and kind != "edge":
+    if (kind, count) in (("random", 3), ("random", 4), ("blocked", 4)):
         assert sorted(i for _, held in folds for i in held) == list(range(37))
         sizes = [len(held) for _, held in folds]
         assert max(sizes) - min(sizes) <= 1
@@ -52,9 +52,16 @@ def test_only_the_random_kind_follows_the_seed(moons):
 
 
 def test_blocked_folds_are_regions(moons):
-    """No kept domain lies inside the box of a held-out region."""
+    """No kept domain lies inside the box of a held-out region; however many are asked for, each is a quarter."""
     z = moons.z.numpy()
-    for kept, held in domain_folds(moons, 4, kind="blocked"):
+    folds = domain_folds(moons, 4, kind="blocked")
+    assert all(9 <= len(held) <= 10 for _, held in folds)
+    assert [held.tolist() for _, held in domain_folds(moons, 2, kind="blocked")] == [h.tolist() for _, h in folds[:2]]
+    first, second = (z[held] for _, held in folds[:2])
+    assert ((first.max(0) < second.min(0)) | (second.max(0) < first.min(0))).any()  # one of each half
+    with pytest.raises(DataError, match="5 blocked folds were asked for, but these 37 domains allow 4"):
+        domain_folds(moons, 5, kind="blocked")
+    for kept, held in folds:
         low, high = z[held].min(0), z[held].max(0)
         inside = ((z[kept] >= low) & (z[kept] <= high)).all(1)
         assert not inside.any()

@@ -46,6 +46,7 @@ def run_trial(
     dataset_options: Mapping[str, Any] | None = None,
     tune_draws: int = 0,
     tune_folds: int = 1,
+    tune_by: str = "score",
     device: str = "auto",
     resume: bool = False,
     checkpoint_every: float = 20.0,
@@ -70,6 +71,7 @@ def run_trial(
         dataset_options: The registered dataset's options.
         tune_draws: Settings to draw and to judge on held-out training domains before the trial itself.
         tune_folds: How many times training domains are held out for it.
+        tune_by: Which of their errors counts: "score" (every sample) or "macro" (every domain).
         device: auto, cpu or cuda.
         resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
         checkpoint_every: Least seconds between two checkpoints.
@@ -148,6 +150,7 @@ def run_trial(
             fixed=fixed,
             folds=tune_folds,
             kind=data.folds,
+            by=tune_by,
             where=where,
             folder=out,
             report=report,

@@ -22,7 +22,7 @@ from thetafield.geometry.neighbours import nearest
 from thetafield.methods.base import METHODS
 from thetafield.training.train import pick_device, train_field
 
-FORMAT = 2  # of results: where they come to hold something else, every job has another key
+FORMAT = 3  # of results: where they come to hold something else, every job has another key
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ class FoldTrial(FoldJob):
             options=self.options,
             tune_draws=self.tune,
             tune_folds=self.tune_folds,
+            tune_by="macro",  # as the leaderboard does
             device=device,
             resume=True,
             checkpoint_every=checkpoint_every,

@@ -10,7 +10,11 @@ from thetafield.streams import numpy_stream
 
 Fold = tuple[np.ndarray, np.ndarray]
 KINDS = ("random", "blocked", "edge", "time")
-REVISIONS = {"edge": 2, "time": 2}  # of kinds that once held out other domains: part of what results are stored by
+REVISIONS = {
+    "blocked": 2,
+    "edge": 2,
+    "time": 2,
+}  # of kinds that once held out other domains: part of what results are stored by
 FLAT = 1e-6  # share of the longest direction below which domains do not differ along another
 
 
@@ -20,8 +24,8 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     One fold holds out about a quarter of the domains. Of several:
 
     - "random" ones hold out every domain once, drawn at random: unseen domains among seen ones.
-    - "blocked" ones hold out every domain once, in regions of descriptor space that are cut across the longest side
-      again and again: whole regions are unseen.
+    - "blocked" ones, four at most, hold out quarters of descriptor space, which is cut across its longest side and
+      then again: whole regions are unseen.
     - "edge" ones hold out the outermost quarter along a principal direction of the descriptors, both ways of each in
       turn: extrapolation. A domain in a corner is held out by two of them.
     - "time" ones, two at most, hold out the last two quarters, each judged by what came before it: the future of one
@@ -62,8 +66,8 @@ def domain_folds(domains: DomainSet, count: int, seed: int = 0, kind: str = "ran
     if kind == "time":
         return _forward(np.argsort(z[:, time], kind="stable"), count, quarter)
     if kind == "blocked":
-        parts = _regions(_scaled(z), np.arange(size), min(4, size) if count == 1 else count)
-        return [_fold(size, held) for held in parts[:count]]
+        parts = _regions(_scaled(z), np.arange(size), min(4, size))
+        return [_fold(size, held) for held in [*parts[::2], *parts[1::2]][:count]]  # one of each half first
     order = numpy_stream(seed, "held out").permutation(size)
     return [_fold(size, held) for held in ([order[-quarter:]] if count == 1 else np.array_split(order, count))]
 
@@ -72,12 +76,12 @@ def most_folds(z: Tensor, kind: str) -> int:
     """Return how many folds of a kind domains allow: a direction has two edges, and half of time is the past.
 
     >>> line = Tensor(range(40))[:, None]
-    >>> most_folds(line, "random"), most_folds(line, "edge"), most_folds(line, "time")
-    (40, 2, 2)
+    >>> [most_folds(line, kind) for kind in KINDS]
+    [40, 4, 2, 2]
     """
     if kind == "edge":
         return 2 * len(_axes(_scaled(z.double().cpu().numpy())))
-    return min(2, len(z) // 2) if kind == "time" else len(z)
+    return {"time": min(2, len(z) // 2), "blocked": min(4, len(z))}.get(kind, len(z))
 
 
 def _time(domains: DomainSet) -> int | None:

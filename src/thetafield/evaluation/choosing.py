@@ -181,7 +181,7 @@ def fold_count(kind: str, domains: int, most: int) -> int:
     """
     count, wanted = (FOLDS_OF_FEW, JUDGED_OF_FEW) if domains < FEW else (FOLDS, JUDGED)
     judged = min(count, math.ceil(wanted * count / domains))
-    if kind in ("random", "blocked"):
+    if kind == "random":
         return judged
     return min(max(judged, 2), FOLDS, most)  # one alone would ask about one way out, or one quarter
 
@@ -189,7 +189,7 @@ def fold_count(kind: str, domains: int, most: int) -> int:
 def _folds(domains: DomainSet, seed: int, kind: str) -> list[Fold]:
     """Return which domains are held out, in turn."""
     judged = fold_count(kind, len(domains), most_folds(domains.z, kind))
-    if kind in ("random", "blocked"):
+    if kind == "random":
         return domain_folds(domains, FOLDS_OF_FEW if len(domains) < FEW else FOLDS, seed, kind)[:judged]
     return domain_folds(domains, judged, seed, kind)
 

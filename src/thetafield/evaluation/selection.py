@@ -78,6 +78,7 @@ def tune(
     fixed: Mapping[str, Any],
     folds: int = 1,
     kind: str = "random",
+    by: str = "score",
     where: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     report: Report | None = None,
@@ -93,6 +94,8 @@ def tune(
         fixed: Options that are not drawn.
         folds: How many times domains are held out; a setting's score is the mean.
         kind: Which domains are held out: "random", "blocked", "edge" or "time".
+        by: Which error of the held-out domains counts: "score", in which every sample does, or "macro", in which every
+            domain does.
         where: What else determines the scores (dataset, predictor, device), so that draws of another run are refused.
         folder: Where every draw is recorded once it is done; draws that are recorded there are not repeated.
         report: Called after every epoch.
@@ -112,6 +115,7 @@ def tune(
         "fixed": dict(fixed),
         "settings": settings,
         "held out": held_out,
+        "by": by,
         "where": dict(where or {}),
         "training data": data_digest(domains),
     }
@@ -130,7 +134,7 @@ def tune(
                 tell = numbered(
                     report, number * folds + fold, len(settings) * folds, _words(number, draws, fold, folds)
                 )
-                scores.append(evaluate(train(kept, options=options, report=tell).model, held).score)
+                scores.append(getattr(evaluate(train(kept, options=options, report=tell).model, held), by))
             score = sum(scores) / len(scores)
         # A setting that diverges, does not fit or needs too much memory is a draw like any other, and lost.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
