@@ -39,7 +39,9 @@ def test_where_the_field_turns_with_z_a_method_that_reads_it_is_recommended(turn
     assert "The descriptors help" in words and "height" in words
     leader = result["leaderboard"][0]
     assert leader["method"] == result["method"] and leader["low"] < leader["error"] < leader["high"]
-    assert set(result["relevance"]) == {"height", "noise"}
+    height, noise = (result["reliance"][name] for name in ("height", "noise"))
+    assert height["low"] > 5 and height["mean"] > 5 * abs(noise["mean"])  # the boundary turns with the height alone
+    assert "it errs more: height by" in words
 
 
 def test_where_descriptors_are_noise_it_says_so(tmp_path):

@@ -41,7 +41,7 @@ class Standing:
     @property
     def reads(self) -> bool:
         """Whether the method reads descriptors."""
-        return reads(self.method)
+        return METHODS[self.method].needs.reads
 
     def against(self, other: "Standing") -> Paired:
         """Compare with another method, domain by domain."""
@@ -60,11 +60,6 @@ class Standing:
             "score": self.scores.score,
             "seconds": self.seconds,
         }
-
-
-def reads(method: str) -> bool:
-    """Return whether a method reads descriptors."""
-    return METHODS[method].needs.descriptor or METHODS[method].needs.ordered
 
 
 @dataclass(frozen=True, eq=False)

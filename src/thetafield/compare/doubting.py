@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from thetafield.compare.verdict import amount
+from thetafield.compare.verdict import Reliance, amount
 from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainSet
 
@@ -22,7 +22,7 @@ def doubts(
     errors: np.ndarray,
     trust: np.ndarray,
     metric: str,
-    relevance: Mapping[str, float],
+    reliance: Mapping[str, Reliance],
 ) -> list[str]:
     """Return sentences about where errors are large or trust is low.
 
@@ -32,11 +32,11 @@ def doubts(
         errors: Error of the recommended method on each of these.
         trust: Trust at each of these.
         metric: "error" or "mae".
-        relevance: Descriptor name → how much it drives the shift, where that is known.
+        reliance: Descriptor → how much the recommended method leans on it, where it reads any.
     """
     seen = domains.select(judged)
     told = [*_low_trust(seen, errors, trust, metric), *_stretch(seen, errors, metric)]
-    return [*told, *_range(domains, relevance)]
+    return [*told, *_range(domains, reliance)]
 
 
 def _low_trust(domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric: str) -> list[str]:
@@ -76,10 +76,11 @@ def _stretch(domains: DomainSet, errors: np.ndarray, metric: str) -> list[str]:
     ]
 
 
-def _range(domains: DomainSet, relevance: Mapping[str, float]) -> list[str]:
+def _range(domains: DomainSet, reliance: Mapping[str, Reliance]) -> list[str]:
     if not domains.descriptors:
         return []
-    order = sorted(range(len(domains.descriptors)), key=lambda k: -relevance.get(domains.descriptors[k], 0.0))[:NAMED]
+    leans = [reliance[name].mean if name in reliance else 0.0 for name in domains.factors]
+    order = sorted(range(len(leans)), key=lambda k: -leans[k])[:NAMED]
     z = domains.z.double().numpy()
     listed = ", ".join(f"{domains.descriptors[k]} {z[:, k].min():.4g} to {z[:, k].max():.4g}" for k in order)
     return [f"Nothing is known about domains outside {listed}: expect less of it there, and ask for its trust."]

@@ -15,6 +15,7 @@ from thetafield.compare.pace import PILOT
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.evaluation.calibrating import Observed, calibrate, observe
+from thetafield.evaluation.reliance import reliance
 from thetafield.evaluation.scores import evaluate
 from thetafield.fields.model import Model
 from thetafield.fields.storage import read_model, save_model
@@ -153,7 +154,7 @@ class FoldTrial(FoldJob):
         )
         model, data = read_model(out / "field").to(pick_device(device)), self.fold.build(self.seed)
         if self.fold.number is not None:
-            return result | _looked_at(model, data)
+            return result | _looked_at(model, data, self.method, self.seed)
         if self.observed is not None:
             calibrate(model, self.observed, data.train)
             save_model(model, out / "field")
@@ -180,8 +181,8 @@ def _held_out(data: Dataset) -> DomainSet:
     return held
 
 
-def _looked_at(model: Model, data: Dataset) -> dict[str, Any]:
-    """Return each held-out domain's error, distance to the nearest kept one, and what trust can be learned from."""
+def _looked_at(model: Model, data: Dataset, method: str, seed: int) -> dict[str, Any]:
+    """Return each held-out domain's error and distance, what it owes to descriptors, and what trust is learned from."""
     held = _held_out(data)
     observed = observe(model, data.train, held)
     anchors, z = model.trust.anchors, model.scaler(held.z.cpu())
@@ -190,5 +191,6 @@ def _looked_at(model: Model, data: Dataset) -> dict[str, Any]:
         "errors": observed.errors,
         "distance": distance,
         "reach": model.trust.reach,
+        "reliance": reliance(model, data.train, held, seed) if METHODS[method].needs.reads else {},
         "observed": asdict(observed),
     }

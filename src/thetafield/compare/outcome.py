@@ -12,10 +12,11 @@ from thetafield.compare.board import Layout, Standing
 from thetafield.compare.budget import Allotment
 from thetafield.compare.doubting import doubts
 from thetafield.compare.trusting import unseen_trust
-from thetafield.compare.verdict import judge, recommended
+from thetafield.compare.verdict import Reliance, judge, recommended
 from thetafield.data.domains import DomainSet
 from thetafield.data.folds import Fold as Positions
 from thetafield.evaluation.calibrating import naive_error, naive_unseen
+from thetafield.evaluation.pairs import mean_interval
 from thetafield.files import write_json
 
 
@@ -65,13 +66,12 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     layout = Layout([held for _, held in compared.parts], compared.domains.sizes.numpy())
     judged = layout.judged
     winner, _ = recommended(compared.board)
-    relevance = _relevance(compared.board)
+    reliance = _reliance(winner, layout)
     metric, naive = winner.scores.metric, naive_unseen(compared.domains, compared.parts)
     parts, calibrated = unseen_trust(winner.results, layout.held, naive_error(compared.domains))
     trust = layout.gathered(parts)
-    middle = {name: values["mean"] for name, values in relevance.items()}
-    told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, middle)
-    verdict = judge(compared.board, middle, told, naive)
+    told = doubts(compared.domains, judged, winner.scores.per_domain, trust, metric, reliance)
+    verdict = judge(compared.board, reliance, told, naive)
     distance = layout.gathered([result["distance"] for result in winner.results])
     columns = {"fold": _folds(layout)}
     columns |= {"distance": _spread(distance, layout), "trust": _spread(trust, layout)}
@@ -95,7 +95,7 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
         "leaderboard": [each.record() for each in compared.board],
         "absent": dict(compared.absent),
         "pairs": {each.method: vars(winner.against(each)) for each in compared.board if each is not winner},
-        "relevance": relevance,
+        "reliance": {name: vars(each) for name, each in reliance.items()},
         "trust": {"calibrated": calibrated},
         "naive": naive,
         "folds": {"kind": compared.kind, "count": len(compared.parts)},
@@ -105,6 +105,7 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
             "judged": len(judged),
             "features": int(np.prod(compared.domains.x.shape[1:])),
             "descriptors": list(compared.domains.descriptors),
+            "factors": list(compared.domains.factors),
             "classes": None if compared.domains.classes is None else len(compared.domains.classes),
         },
         "plan": [each.record() for each in compared.allotments],
@@ -119,14 +120,13 @@ def write_outcome(out: Path, compared: Compared) -> dict[str, Any]:
     return files.read(out / files.RESULT)
 
 
-def _relevance(board: Sequence[Standing]) -> dict[str, dict[str, float]]:
-    """Return how much each descriptor drives the shift by neurallio's metric: mean and range over the folds."""
-    own = [each for each in board if each.method == "neurallio"]
-    if not own:
-        return {}
-    folds = [result["relevance"] for result in own[0].results]
-    parts = {name: [fold[name] for fold in folds] for name in folds[0]}
-    return {name: {"mean": float(np.mean(each)), "low": min(each), "high": max(each)} for name, each in parts.items()}
+def _reliance(winner: Standing, layout: Layout) -> dict[str, Reliance]:
+    """Return by how much more a method errs without each factor, over the domains that were unseen."""
+    found = {}
+    for name in winner.results[0]["reliance"]:
+        grown = layout.gathered([result["reliance"][name] for result in winner.results])
+        found[name] = Reliance(float(grown.mean()), *mean_interval([grown]))
+    return found
 
 
 def _folds(layout: Layout) -> np.ndarray:

@@ -10,6 +10,22 @@ from thetafield.evaluation.pairs import LEVEL, Paired
 
 SURE = 0.01  # p of the signed-rank test below which a difference is called clear
 TREES = ("trees", "trees-x")
+NAMED = 5  # descriptors in one sentence
+
+
+@dataclass(frozen=True)
+class Reliance:
+    """By how much more the recommended method errs where a descriptor is that of another domain.
+
+    Args:
+        mean: Over unseen domains, in the unit of the error.
+        low: Lower end of the interval of the mean.
+        high: Upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -64,13 +80,13 @@ def recommended(board: Sequence[Standing]) -> tuple[Standing, bool | None]:
 
 
 def judge(
-    board: Sequence[Standing], relevance: Mapping[str, float], doubts: Sequence[str], naive: float = math.inf
+    board: Sequence[Standing], reliance: Mapping[str, Reliance], doubts: Sequence[str], naive: float = math.inf
 ) -> Verdict:
     """Put the result of a comparison into words.
 
     Args:
         board: Methods that ran, the least error first.
-        relevance: Descriptor name → how much it drives the shift, where that is known.
+        reliance: Descriptor → how much the recommended method leans on it; none where it reads no descriptors.
         doubts: Sentences about where the recommended method should not be trusted.
         naive: Error of the best answer that knows neither inputs nor descriptors.
     """
@@ -90,7 +106,7 @@ def judge(
         *_ties(winner, ties),
         _descriptors(board, helps, winner, rival),
         *_kind(winner, board),
-        *(_relevance(relevance) if winner.reads or helps is not False else []),
+        *_matters(reliance, unit),
         *doubts,
     ]
     return Verdict(
@@ -207,11 +223,21 @@ def _kind(winner: Standing, board: Sequence[Standing]) -> list[str]:
     return [f"Boosted trees win: plain trees {read} suit this table better than any network compared{fields}."]
 
 
-def _relevance(relevance: Mapping[str, float]) -> list[str]:
-    if not relevance:
-        return ["Which descriptors matter is not known: neurallio, whose metric tells, was not compared."]
-    if len(relevance) == 1:
+def _matters(reliance: Mapping[str, Reliance], metric: str) -> list[str]:
+    """Return which descriptors matter, the first few by name, and which do not."""
+    if len(reliance) < 2:
         return []
-    ordered = sorted(relevance.items(), key=lambda pair: -pair[1])
-    listed = ", ".join(f"{name} {share:.2f}" for name, share in ordered[:5])
-    return [f"Descriptors by how much they drive the shift, relative to the strongest: {listed}."]
+    ordered = sorted(reliance.items(), key=lambda pair: -pair[1].mean)
+    sure = [(name, each) for name, each in ordered if each.low > 0]
+    if not sure:
+        return [
+            "No descriptor matters by itself: it errs as much, within noise, when it is told that of another domain."
+        ]
+    points = " points" if metric == "error" else ""
+    listed = ", ".join(f"{name} by {each.mean:.2g}{points}" for name, each in sure[:NAMED])
+    more = f" and {len(sure) - NAMED} more" if len(sure) > NAMED else ""
+    rest = [name for name, _ in ordered if name not in dict(sure)]
+    idle = (
+        f"; {', '.join(rest[:NAMED])}{' and others' if len(rest) > NAMED else ''} by no more than noise" if rest else ""
+    )
+    return [f"Told another domain's value of a descriptor, it errs more: {listed}{more}{idle}."]

@@ -64,7 +64,7 @@ class FieldEstimator(BaseEstimator):
             raise DataError(f"The target of these domains is {kind}.")
         self.n_features_in_ = domains.x.shape[1]
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
-        pooled = not described and (needs.descriptor or needs.ordered or needs.min_domains > 1)
+        pooled = not described and (needs.reads or needs.min_domains > 1)
         method = "erm" if pooled else self.method
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train = partial(

@@ -93,6 +93,11 @@ class Needs:
     classification: bool = False
     min_domains: int = 1
 
+    @property
+    def reads(self) -> bool:
+        """Whether it reads descriptors."""
+        return self.descriptor or self.ordered
+
 
 class Learner(ABC):
     """A way to learn from training domains. The keyword-only constructor arguments are its options.

@@ -9,7 +9,6 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from thetafield.report.figures.relevance import relevance_bars
 from thetafield.report.style import ERROR, FAINT, INK, MUTED, PAPER, UNSEEN, styled
 
 # As wide as half of a page, where two stand side by side: on a phone they shrink by a quarter only, and stay legible.
@@ -18,6 +17,7 @@ PARTS = 8
 NARROWEST = 0.1  # range of trust that an axis shows at least
 LABEL, TICK = 10, 9.5  # points
 LONGEST = 26  # signs of a descriptor's name beside its bar
+BARS = 20
 
 
 @styled
@@ -106,21 +106,33 @@ def error_over_trust(trust: np.ndarray, errors: np.ndarray, correlation: float |
 
 
 @styled
-def narrow_relevance(relevance: Mapping[str, tuple[float, float, float]]) -> Figure:
-    """Draw the weight of each descriptor in the transfer metric, as wide as the other figures.
+def reliance_bars(reliance: Mapping[str, tuple[float, float, float]], measure: str) -> Figure:
+    """Draw by how much more a method errs without each descriptor, the one that matters most first.
 
     Args:
-        relevance: By the descriptor's name: its weight relative to the heaviest, with the lower and the upper end.
+        reliance: By the descriptor's name: the mean over unseen domains, with the ends of its interval.
+        measure: What the errors are.
     """
-    figure = relevance_bars(relevance)
-    (ax,) = figure.axes
-    height = 0.65 + 0.36 * len(relevance)
-    figure.set_size_inches(SIZE[0], height)
-    names = [_shortened(label.get_text()) for label in ax.get_yticklabels()]
-    ax.set_yticks(ax.get_yticks(), names)
-    figure.subplots_adjust(left=(0.15 + 0.073 * max(map(len, names))) / SIZE[0], right=0.91, bottom=0.5 / height)
-    for words in ax.texts:
-        words.set_size(TICK)
+    ordered = sorted(reliance.items(), key=lambda pair: -pair[1][0])[:BARS]
+    names = [_shortened(name) for name, _ in ordered]
+    height = 0.65 + 0.36 * len(ordered)
+    figure = Figure(figsize=(SIZE[0], height))
+    ax = figure.subplots()
+    left = (0.15 + 0.073 * max(map(len, names))) / SIZE[0]
+    figure.subplots_adjust(left=left, right=0.96, top=1 - 0.06 / height, bottom=0.5 / height)
+    ax.axvline(0, color=MUTED, linewidth=1)
+    for row, (_, (mean, low, high)) in enumerate(ordered):
+        ax.barh(row, mean, height=0.62, color=UNSEEN, alpha=0.85)
+        ax.plot([low, high], [row, row], color=INK, linewidth=1.6, solid_capstyle="butt")
+        for end in (low, high):
+            ax.plot([end, end], [row - 0.16, row + 0.16], color=INK, linewidth=1.6)
+    ax.set(ylim=(len(ordered) - 0.5, -0.5), xlabel=f"more without it: {measure}")
+    ax.set_yticks(range(len(ordered)), names)
+    ax.xaxis.set_major_locator(MaxNLocator(4))
+    ax.tick_params(length=0)
+    ax.grid(axis="x", color=FAINT, linewidth=0.7)
+    ax.set_axisbelow(True)
+    ax.spines["left"].set_visible(False)
     _legible(ax)
     return figure
 

@@ -11,10 +11,11 @@ from markupsafe import Markup, escape
 from scipy.stats import spearmanr
 
 from thetafield.report.compare.figures import (
+    BARS,
     error_over_descriptors,
     error_over_trust,
     gain_by_distance,
-    narrow_relevance,
+    reliance_bars,
 )
 from thetafield.report.compare.reading import POOLED, Comparison
 from thetafield.report.embed import Embedded, embed
@@ -104,6 +105,7 @@ def render_page(comparison: Comparison) -> str:
         rank=rank_of_trust(comparison),
         tuned=comparison.all_tuned,
         field_method=comparison.field_method,
+        bars=BARS,
     )
 
 
@@ -139,9 +141,9 @@ def figures(comparison: Comparison) -> dict[str, Embedded]:
     if field is not None and comparison.has_pooled:
         gain = comparison.errors(POOLED) - comparison.errors(field)
         found["gain"] = embed(gain_by_distance(columns["distance"], gain, field, POOLED, measure), vector)
-    relevance = {drawable(n): (v["mean"], v["low"], v["high"]) for n, v in comparison.result["relevance"].items()}
-    if relevance:
-        found["relevance"] = embed(narrow_relevance(relevance), True)
+    leans = {drawable(n): (v["mean"], v["low"], v["high"]) for n, v in comparison.result["reliance"].items()}
+    if leans:
+        found["reliance"] = embed(reliance_bars(leans, measure), True)
     rank = rank_of_trust(comparison)
     correlation = None if rank is None else rank.correlation
     found["trust"] = embed(error_over_trust(columns["trust"], errors, correlation, measure), vector)

@@ -70,8 +70,9 @@ class Comparison:
     @property
     def descriptors(self) -> list[str]:
         """The descriptors, the most relevant first where that is known."""
-        relevance = self.result["relevance"]
-        return sorted(self.result["data"]["descriptors"], key=lambda name: -relevance.get(name, {"mean": 0.0})["mean"])
+        data, leans = self.result["data"], self.result["reliance"]
+        pairs = zip(data["descriptors"], data["factors"], strict=True)
+        return [name for name, _ in sorted(pairs, key=lambda pair: -leans.get(pair[1], {"mean": 0.0})["mean"])]
 
     @property
     def field_method(self) -> str | None:

@@ -86,8 +86,8 @@ def duels(results: Results) -> list[Duel]:
             outcome = None if rival is None else paired(places[line].trials, others[rival].trials)
             if rival is not None and outcome is not None:
                 metric = places[line].trials[0].result["metric"]
-                errors = map(mean, shared(places[line], others[rival]))
-                found.append(Duel(name, line.method, line.title, rival.title, *errors, metric, outcome))
+                own, theirs = (mean(scores) for scores in shared(places[line], others[rival]))
+                found.append(Duel(name, line.method, line.title, rival.title, own, theirs, metric, outcome))
     return found
 
 
