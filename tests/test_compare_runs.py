@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from statistics import NormalDist
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,6 +188,28 @@ def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
     assert result["absent"]["erm"] == "It failed on fold 2: The loss is not finite."
     assert [line["method"] for line in result["leaderboard"]] == ["trees-x"]
     assert result["verdict"]["descriptors_help"] is None
+
+
+def test_when_the_time_is_over_no_further_fold_begins(tmp_path, monkeypatch):
+    """A fold that has begun is ended for every method, and two are run however long they take."""
+    clock = [0.0]
+    for module in ("run", "stages"):
+        monkeypatch.setattr(f"thetafield.compare.{module}.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    class Slow(Here):
+        def attempt(self, task):
+            clock[0] += 3600.0 * (task.spec.dataset_label == "fold 1")
+            return super().attempt(task)
+
+    domains = domain_set("steady", num_domains=10, rows=8)
+    workers = Slow()
+    result = brief(domains, tmp_path / "out", workers, budget=60.0)
+    assert result["folds"] == {"kind": "random", "count": 2} and result["data"]["judged"] == 4
+    assert len(workers.ran) == 2 + 2 * 2 + 1
+    assert any("The time was over after 2 of 5 folds" in sentence for sentence in result["warnings"])
+    held = [held for _, held in domain_folds(domains, 5, 0, "random")[:2]]
+    told = {line["domain"]: line["fold"] for line in columns(tmp_path / "out")}
+    assert {name for name, fold in told.items() if fold} == {str(domains.ids[i]) for i in np.concatenate(held)}
 
 
 def test_a_budget_that_is_too_small_is_refused_and_a_larger_one_goes_on(tmp_path):

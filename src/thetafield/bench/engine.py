@@ -57,6 +57,7 @@ class Event:
 
 
 Watch = Callable[[Event], None]
+Wanted = Callable[[Job], bool]  # asked when a trial would start: what is not wanted any more is left undone
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def run_suite(
     conditions: Conditions = Conditions(),  # noqa: B008  (frozen)
     retry: bool = False,
     limit: int | None = None,
+    wanted: Wanted = lambda spec: True,
     watch: Watch = lambda event: None,
 ) -> Plan:
     """Run what the store lacks of some trials of a suite, and return how they stand in the end.
@@ -110,6 +112,7 @@ def run_suite(
         conditions: How trials run.
         retry: Whether trials that failed run again.
         limit: Most trials to run.
+        wanted: Asked when a trial would start; one that is not wanted any more stays missing.
         watch: Told what happens.
 
     Raises:
@@ -125,7 +128,7 @@ def run_suite(
                 # Another bench may have been at work until now.
                 todo = Plan(tuple(trials), store.states()).todo(retry, limit)
                 try:
-                    _run(todo, store, suite.name, workers, conditions, watch)
+                    _run(todo, store, suite.name, workers, conditions, wanted, watch)
                 finally:
                     workers.stop()  # before the store is let go
             return Plan(tuple(trials), store.states())
@@ -134,11 +137,21 @@ def run_suite(
             workers.stop()
 
 
-def _run(todo: Sequence[Job], store: Store, suite: str, workers: Workers, conditions: Conditions, watch: Watch) -> None:
+def _run(
+    todo: Sequence[Job],
+    store: Store,
+    suite: str,
+    workers: Workers,
+    conditions: Conditions,
+    wanted: Wanted,
+    watch: Watch,
+) -> None:
     queue, running, attempts = deque(todo), dict[str, Job](), Counter[str]()
     while queue or running:
         while queue and workers.room() > 0:
             spec = queue.popleft()
+            if not wanted(spec):
+                continue
             running[spec.key] = spec
             workers.start(conditions.task(spec, store, workers.device))
             watch(Event("started", spec))

@@ -159,7 +159,8 @@ def compare(
         backbone=_has_backbone(predictor, predictor_options or {}, domains),
     )
     plan = run.planned(methods, given, load, 60 * budget, jobs or default_jobs(place), started)
-    board, absent = run.folds(plan, Layout([held for _, held in parts], domains.sizes.numpy()))
+    layout = Layout([held for _, held in parts], domains.sizes.numpy())
+    board, absent, ran = run.folds(plan, layout, started + 60 * budget)
     refit, saved = run.refit(board, plan)
     files.keep_field(saved, out)
     seconds = time.perf_counter() - started
@@ -169,7 +170,7 @@ def compare(
             name=data.name,
             dataset_options=data.options | ({"holdout": None} if "path" in data.options else {}),
             domains=domains,
-            parts=parts,
+            parts=[parts[number] for number in ran],
             kind=folds,
             seed=seed,
             board=board,
@@ -179,6 +180,7 @@ def compare(
             warnings=[
                 *doubtful,
                 *_about_rows(every, domains, budget),
+                *_about_folds(len(ran), count),
                 *_about_time(plan, load, given, seconds, budget, resumed),
             ],
             seconds=seconds,
@@ -204,6 +206,16 @@ def _about_rows(every: int, domains: DomainSet, budget: float) -> list[str]:
         f"The table is large for {budget:g} min: methods were compared on one in {every} rows of each domain with more "
         f"than {FEWEST_ROWS}, and the recommended one was then trained on all {len(domains.x):,}; give about --budget "
         f"{math.ceil(domains.x.numel() / CELLS)} to compare on all of them."
+    ]
+
+
+def _about_folds(ran: int, count: int) -> list[str]:
+    """Return what a person should know where the time was over before all folds were run."""
+    if ran == count:
+        return []
+    return [
+        f"The time was over after {ran} of {count} folds, and the verdict rests on the domains that these held out: "
+        "the machine has become slower than when the plan was made. Give a larger --budget and another --out for all."
     ]
 
 

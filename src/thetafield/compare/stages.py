@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from thetafield.bench.engine import Conditions, Watch, Workers, run_suite
+from thetafield.bench.engine import Conditions, Wanted, Watch, Workers, run_suite
 from thetafield.bench.job import Job
 from thetafield.bench.local import LocalWorkers, default_jobs
 from thetafield.bench.plan import Plan
@@ -29,6 +29,7 @@ from thetafield.files import write_json
 LAST = 15.0  # seconds at the end that belong to the page and to reading
 REFITS = 3.0  # about how many folds of one method the last training and an uneven end cost
 SHORTEST = 5.0  # seconds that a pilot may take at least
+FEWEST_FOLDS = 2  # that are run however long they take
 
 Display = Callable[[Plan, list[Job]], AbstractContextManager[Watch]]
 
@@ -87,8 +88,15 @@ class Stages:
         """Where finished jobs lie."""
         return Store(self.out / files.TRIALS)
 
-    def run(self, name: str, jobs: Sequence[Job], timeout: float | None = None, retry: bool = False) -> None:
-        """Run the jobs that the store lacks, and on request those that failed."""
+    def run(
+        self,
+        name: str,
+        jobs: Sequence[Job],
+        timeout: float | None = None,
+        retry: bool = False,
+        wanted: Wanted = lambda job: True,
+    ) -> None:
+        """Run the jobs that the store lacks while they are wanted, and on request those that failed."""
         plan = Plan(tuple(jobs), self.store.states())
         todo = plan.todo(retry)
         with self.display(plan, todo) as watch:
@@ -99,6 +107,7 @@ class Stages:
                 self.hire,
                 conditions=Conditions(timeout=timeout),
                 retry=retry,
+                wanted=wanted,
                 watch=watch,
             )
 
@@ -185,20 +194,42 @@ class Stages:
             tune_folds=each.rung.folds,
         )
 
-    def folds(self, plan: Planned, layout: Layout) -> tuple[list[Standing], dict[str, str]]:
-        """Run every method on every fold; return those that ended, the least error first, and why others did not."""
+    def folds(self, plan: Planned, layout: Layout, until: float) -> tuple[list[Standing], dict[str, str], list[int]]:
+        """Run every method on every fold that begins in time.
+
+        Args:
+            plan: What each method gets.
+            layout: Which domains each fold holds out.
+            until: On the clock: after that no further fold begins.
+
+        Returns:
+            Methods that ended, the least error first; why others did not; and which folds were run.
+        """
         trials = {each.method: [self.trial(each, number) for number in range(self.count)] for each in plan.allotments}
         # Fold by fold, so that a process reads each once; the longest first, so that none is left for the end.
         every = [trial for number in range(self.count) for trial in [own[number] for own in trials.values()]]
         every.sort(key=lambda trial: (trial.fold.number, -(trial.expected or 0.0)))
-        self.run("folds", every)
-        found = {method: stand(method, own, self.store, layout) for method, own in trials.items()}
+        begun = {trial.fold.number for trial in every if self.store.result(trial.key) is not None}
+
+        def wanted(trial: Job) -> bool:
+            assert isinstance(trial, FoldTrial)
+            number = trial.fold.number
+            if number not in begun and len(begun) >= FEWEST_FOLDS and time.perf_counter() > until:
+                return False
+            begun.add(number)
+            return True
+
+        self.run("folds", every, wanted=wanted)
+        ran = [number for number in range(self.count) if number in begun]
+        layout = Layout([layout.held[number] for number in ran], layout.sizes)
+        chosen = {method: [own[number] for number in ran] for method, own in trials.items()}
+        found = {method: stand(method, own, self.store, layout) for method, own in chosen.items()}
         absent = dict(plan.absent) | {method: words for method, words in found.items() if isinstance(words, str)}
         board = [each for each in found.values() if isinstance(each, Standing)]
         if not board:
             told = "; ".join(f"{method}: {words}" for method, words in absent.items())
             raise ThetafieldError(f"No method ran to its end. {told}")
-        return sorted(board, key=lambda each: each.error), absent
+        return sorted(board, key=lambda each: each.error), absent, ran
 
     def refit(self, board: Sequence[Standing], plan: Planned) -> tuple[dict[str, Any], Path]:
         """Train the recommended method on all domains, by the same selection; return its result and its field."""
