@@ -24,10 +24,10 @@ def stages(tmp_path, seconds_of):
 
     class Paced(Here):
         def attempt(self, task):
-            seconds = seconds_of[task.spec.method]
+            seconds = seconds_of["start" if task.spec.start else task.spec.method]
             if seconds is None:
                 return Outcome.failed("timeout", "It took too long.")
-            return Outcome("result", {"seconds": seconds, "alone": 0.0}, [])
+            return Outcome("result", {"seconds": seconds}, [])
 
     population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
     return Stages(population, tmp_path / "out", "random", 5, 0, 1, "", silent, lambda count: Paced())
@@ -46,6 +46,18 @@ def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):
     total = 60 * least / run.turns(2, 16)
     paces = {"trees-x": Pace.of([0.01, 0.02]), "nda": Pace.of([30.0, 60.0])}
     assert all(each.rung is not None for each in allotted(paces, total, load(6)))
+
+
+@pytest.mark.parametrize(("start", "depth"), [([1.0], "bare"), (None, None)])
+def test_a_method_whose_charts_take_too_long_takes_part_with_what_it_starts_from(tmp_path, start, depth):
+    run = stages(tmp_path, {"neurallio": None, "start": start, "erm": [0.1, 0.2]})
+    plan = run.planned(("neurallio", "erm"), {"neurallio": {}, "erm": {}}, load(), 600.0, 2, time.perf_counter())
+    found = {each.method: each for each in plan.allotments}
+    assert ("neurallio" in found) == (depth is not None) and "erm" in found
+    if depth is None:
+        assert "took longer than its share" in plan.absent["neurallio"]
+    else:
+        assert found["neurallio"].rung.depth == depth and found["neurallio"].options["epochs"] == 0
 
 
 def load(domains=40, **settings):
@@ -81,7 +93,14 @@ def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
             assert cost(method, rung, Pace(0.1, 1.0), load()) > 0
             assert ("steps" in fixed or "rounds" in fixed or "epochs" in fixed) == (rung.share < 1)
     assert fixed_options("neurallio", rungs("neurallio", load())[-1], load())["select"] is False
-    assert fixed_options("erm", rungs("erm", load(400))[0], load(400)) == {"samples": 16}
+    drawn = {
+        method: fixed_options(method, rungs(method, load(400))[0], load(400))["samples"] for method in ("erm", "nda")
+    }
+    assert drawn == {"erm": 4, "nda": 16}  # models of single domains are tuned on more of each
+    depths = {
+        rung.depth: fixed_options("neurallio", rung, load(400))["samples"] for rung in rungs("neurallio", load(400))
+    }
+    assert depths.pop("bare") == 4 and set(depths.values()) == {64}
     bare = [rung for rung in rungs("neurallio", load()) if rung.depth == "bare"]
     assert bare and all(fixed_options("neurallio", rung, load())["epochs"] == 0 for rung in bare)
     for given in ({"epochs": 5}, {"base": "none"}):  # what a person gave is kept

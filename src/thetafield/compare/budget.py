@@ -13,7 +13,10 @@ from thetafield.options import checked, schema
 from thetafield.streams import numpy_stream
 
 LENGTHS = ("steps", "tune_steps", "base_steps", "epochs", "rounds")  # options that training time is proportional to
-BATCH, FEWEST_SAMPLES, FEWEST_OF_CHARTS = 4096, 16, 64  # rows of a batch that are enough, and samples of a domain in it
+# Rows of a batch that are enough, and samples of a domain in it at least: where models of single domains are tuned, and
+# where charts are trained, more of each. In the same time, many small batches do better than few large ones.
+BATCH, FEWEST_SAMPLES, FEWEST_OF_ONE = 1024, 4, 16
+BATCH_OF_CHARTS, FEWEST_OF_CHARTS = 4096, 64
 LEAST = 0.5  # share of those samples that are drawn of wide inputs at least
 SAMPLES = 250  # of a domain, where a method decides by itself
 WIDE = 128  # numbers of a sample up to which all that holds
@@ -145,27 +148,36 @@ def bare(method: str, given: Given = NOTHING) -> dict[str, int]:
     return {"epochs": 0} if entry.alone and "epochs" not in given and entry.has_start(given) else {}
 
 
-def thrifty(method: str, domains: int, cells: int = 1) -> dict[str, int]:
+def thrifty(method: str, domains: int, cells: int = 1, start: bool = False) -> dict[str, int]:
     """Return the samples of a domain in a batch, where the default ones of so many domains are more than enough.
 
     Wide inputs, such as series, are dear: a batch of them is as much smaller.
 
-    >>> thrifty("erm", 40), thrifty("erm", 160), thrifty("erm", 160, cells=600)
-    ({}, {'samples': 25}, {'samples': 8})
+    Args:
+        method: Registry name of the method.
+        domains: Number of domains.
+        cells: Numbers of one sample's input.
+        start: Whether nothing but what it starts from is trained.
+
+    >>> thrifty("erm", 30), thrifty("erm", 160), thrifty("erm", 160, cells=600), thrifty("nda", 160)
+    ({}, {'samples': 6}, {'samples': 2}, {'samples': 16})
     """
-    default = schema(METHODS[method]).get("samples", (int, 0))[1]
+    known = schema(METHODS[method])
+    default = known.get("samples", (int, 0))[1]
     default = SAMPLES if default is None else default
-    narrow = min(1.0, WIDE / cells)
-    if default * domains <= 2 * BATCH * narrow:
+    charts = bool(METHODS[method].choices) and not start
+    batch = (BATCH_OF_CHARTS if charts else BATCH) * (narrow := min(1.0, WIDE / cells))
+    if default * domains <= 2 * batch:
         return {}
-    fewest = FEWEST_OF_CHARTS if METHODS[method].choices else FEWEST_SAMPLES
-    return {"samples": min(default, max(math.ceil(fewest * max(narrow, LEAST)), int(BATCH * narrow) // domains))}
+    single = "tune_steps" in known and not start
+    fewest = FEWEST_OF_CHARTS if charts else FEWEST_OF_ONE if single else FEWEST_SAMPLES
+    return {"samples": min(default, max(math.ceil(fewest * max(narrow, LEAST)), int(batch) // domains))}
 
 
 def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -> dict[str, Any]:
     """Return what a rung leaves no choice about: what a person gave, though not longer than the rung allows."""
     entry = METHODS[method]
-    fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells), **given}
+    fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells, rung.depth == "bare"), **given}
     if rung.share < 1:
         fixed |= shortened(method, rung.share, given)
     if entry.choices:
@@ -194,11 +206,11 @@ def cost(method: str, rung: Rung, pace: Pace, load: Load, given: Given = NOTHING
         selection = rung.folds * sum(map(pace.seconds, shares))
         trainings = pace.seconds(max(shares))
     if rung.depth != "none" and fixed.get("select", True):
-        selection = _choice(method, rung, pace, fixed, load)
+        selection = _choice(method, rung, pace, fixed, load, given)
     return load.reading + SAFETY * (INNER * selection + SCORING * trainings)
 
 
-def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load: Load) -> float:
+def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load: Load, given: Given) -> float:
     """Return about how many seconds a choice inside a fold takes."""
     entry, few = METHODS[method], load.domains < choosing.FEW
     if load.domains < choosing.FEWEST:
@@ -212,6 +224,10 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
     alone = pace.start(rung.share) * (starts + 1) if starts else 0.0
     if rung.depth == "bare":
         return folds * alone
+    # With charts to follow, more samples of a domain are drawn for what they start from too.
+    few_drawn = {**thrifty(method, load.domains, load.cells, start=True), **given}.get("samples")
+    drawn, least = (min(number or SAMPLES, FEWEST_OF_CHARTS) for number in (fixed.get("samples"), few_drawn))
+    alone *= drawn / least
     return folds * (short * (1 + bool(starts) + others) + alone + longest)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.bench.trial import run_trial
-from thetafield.compare.budget import bare, shortened
+from thetafield.compare.budget import lengths, shortened
 from thetafield.compare.fold import Fold
 from thetafield.compare.pace import PILOT
 from thetafield.data.domains import DomainSet
@@ -86,22 +86,34 @@ class FoldJob:
 
 @dataclass(frozen=True)
 class Pilot(FoldJob):
-    """Short trainings, which tell how long a whole one takes."""
+    """Short trainings, which tell how long a whole one takes.
+
+    Args:
+        start: Whether nothing but what the method starts from is trained, at the least share of that.
+    """
+
+    start: bool = False
 
     @property
     def dataset_label(self) -> str:
         """What displays call it."""
-        return "pilot"
+        return "pilot of its start" if self.start else "pilot"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """All that determines the result."""
+        return super().record | {"start": self.start}
 
     def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
-        """Train for two shares of the method's length, and return the seconds of each."""
+        """Train for two shares of the method's length, or for its start, and return the seconds of each."""
         data = self.fold.build(self.seed)
         METHODS[self.method].check_needs(data.train, data.ordered, self.fold.name)
         chosen = {"select": False} if METHODS[self.method].choices else {}
         parts = [shortened(self.method, share, self.options) for share in (PILOT[0], *PILOT)]
-        only_start = bare(self.method, self.options) if self.options.get("select", True) else {}
-        if only_start:
-            parts.append({**shortened(self.method, 0.0, self.options), **METHODS[self.method].alone})
+        if self.start:
+            alone = METHODS[self.method].alone
+            brief = dict.fromkeys(lengths(self.method, self.options), 1)
+            parts = [{**brief, **alone}, {**shortened(self.method, 0.0, self.options), **alone}]
         seconds, scores = [], None
         for part in parts:
             started = time.perf_counter()
@@ -112,8 +124,7 @@ class Pilot(FoldJob):
             "metric": scores.metric,
             "score": scores.score,
             "train_seconds": sum(seconds),
-            "seconds": seconds[1:3],  # the first one imports and warms up
-            "alone": seconds[3] if only_start else 0.0,
+            "seconds": seconds[1:],  # the first one imports and warms up
         }
 
 

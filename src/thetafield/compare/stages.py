@@ -16,7 +16,7 @@ from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 from thetafield.compare import folder as files
 from thetafield.compare.board import Layout, Standing, stand
-from thetafield.compare.budget import Allotment, Load, allotted, least_cost, thrifty
+from thetafield.compare.budget import Allotment, Load, allotted, bare, least_cost, thrifty
 from thetafield.compare.fold import Fold
 from thetafield.compare.jobs import FoldTrial, Pilot
 from thetafield.compare.pace import Pace
@@ -126,17 +126,24 @@ class Stages:
             stored = files.read(path)
             return Planned([Allotment.from_record(each) for each in stored["allotments"]], stored["absent"])
         first = Fold(self.population, self.kind, self.count, 0, self.every)
-        pilots = {}
+        pilots, starts = dict[str, Pilot](), dict[str, Pilot]()
         for method in methods:
             options = {**thrifty(method, load.domains, load.cells), **given[method]}
             pilots[method] = Pilot(first, method, options, self.seed, self.command)
+            if bare(method, given[method]) and given[method].get("select", True):
+                options = {**thrifty(method, load.domains, load.cells, start=True), **given[method]}
+                starts[method] = Pilot(first, method, options, self.seed, self.command, start=True)
         longest = max(SHORTEST, jobs * seconds / len(methods))
-        self.run("pilot", list(pilots.values()), timeout=longest, retry=True)  # a larger budget waits longer
+        both = [*starts.values(), *pilots.values()]
+        self.run("pilot", both, timeout=longest, retry=True)  # a larger budget waits longer
         paces, absent = {}, {}
         for method, pilot in pilots.items():
-            result = self.store.result(pilot.key)
+            result, started_from = self.store.result(pilot.key), self.alone(starts.get(method))
             if result is not None:
-                paces[method] = Pace.of(result["seconds"], result["alone"])
+                paces[method] = Pace.of(result["seconds"], started_from)
+                continue
+            if started_from:
+                paces[method] = Pace(math.inf, math.inf, started_from)
                 continue
             if (self.store.failure(pilot.key) or {}).get("kind") != "timeout":
                 absent[method] = self.store.reason(pilot.key)
@@ -171,6 +178,11 @@ class Stages:
             )
         write_json(path, {"allotments": [each.record() for each in allotments], "absent": absent})
         return self.planned(methods, given, load, seconds, jobs, started)
+
+    def alone(self, pilot: Pilot | None) -> float:
+        """Return the seconds of what a method starts from; 0 where that is not known."""
+        result = None if pilot is None else self.store.result(pilot.key)
+        return 0.0 if result is None else result["seconds"][0]
 
     def turns(self, methods: int, jobs: int) -> float:
         """Return how many folds of all methods together come one after another, the last training included."""

@@ -75,7 +75,7 @@ def _names(trial: Trial) -> Sequence[Any]:
 def duels(results: Results) -> list[Duel]:
     """Set our methods against the best of the others on every dataset of a suite.
 
-    The other is picked by its test error, which favours it.
+    The other is picked by its test error under the seeds and splits that both have, which favours it.
     """
     layout, found = grid(results), []
     for name in layout.columns:
@@ -153,7 +153,7 @@ def duel_table(results: Results, found: Sequence[Duel]) -> Table:
         about=(
             f"Differences of the mean over domains ({metrics}); below zero, ours errs less. Errors are paired domain "
             "by domain under the same seed and split, and averaged over seeds and splits. The other method is the one "
-            "with the least test error, which favours it."
+            "that errs least beside ours under the seeds and splits that both have, which favours it."
         ),
         command=results.command(results.suite),
     )
