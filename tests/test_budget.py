@@ -39,7 +39,9 @@ def test_what_lacks_time_is_told_the_budget_that_it_needs(tmp_path):
     plan = run.planned(methods, {method: {} for method in methods}, load(6), 60.0, 16, time.perf_counter())
     assert [each.method for each in plan.allotments] == ["trees-x"]
     late, slow = plan.absent["erm"], plan.absent["nda"]
-    assert "took longer than its share of 320 s; give about --budget " in late and late.endswith(" and another --out.")
+    assert "took longer than their share of 128 s; give about --budget " in late and late.endswith(
+        " and another --out."
+    )
     assert "its shortest training takes about " in slow and slow.endswith(" and another --out.")
     # The budget that is advised is enough where the pilots take as long again.
     least = int(re.search(r"--budget (\d+)", slow)[1])
@@ -55,7 +57,7 @@ def test_a_method_whose_charts_take_too_long_takes_part_with_what_it_starts_from
     found = {each.method: each for each in plan.allotments}
     assert ("neurallio" in found) == (depth is not None) and "erm" in found
     if depth is None:
-        assert "took longer than its share" in plan.absent["neurallio"]
+        assert "took longer than their share" in plan.absent["neurallio"]
     else:
         assert found["neurallio"].rung.depth == depth and found["neurallio"].options["epochs"] == 0
 
@@ -100,7 +102,10 @@ def test_a_short_training_has_its_length_fixed_and_something_left_to_draw():
     depths = {
         rung.depth: fixed_options("neurallio", rung, load(400))["samples"] for rung in rungs("neurallio", load(400))
     }
-    assert depths.pop("bare") == 4 and set(depths.values()) == {64}
+    assert depths.pop("bare") == depths.pop("kind") == 4 and set(depths.values()) == {64}
+    least = next(rung for rung in rungs("neurallio", load()) if rung.depth == "kind")
+    fixed = fixed_options("neurallio", least, load())
+    assert {"base_dropout", "base_decay", "base_steps", "epochs"} <= set(fixed) and "base" not in fixed
     bare = [rung for rung in rungs("neurallio", load()) if rung.depth == "bare"]
     assert bare and all(fixed_options("neurallio", rung, load())["epochs"] == 0 for rung in bare)
     for given in ({"epochs": 5}, {"base": "none"}):  # what a person gave is kept

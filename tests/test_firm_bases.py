@@ -1,5 +1,7 @@
 """Bases that do not learn samples or domains by heart: dropout in the head, and z read interval by interval."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -30,6 +32,34 @@ def test_dropout_is_that_of_a_module_with_dropout_before_every_linear_layer_but_
     assert torch.equal(predictor.single(theta, x, 0.3), expected)
     torch.manual_seed(1)
     assert torch.equal(predictor.head(theta[None], x[None], 0.3)[0], expected)
+
+
+@pytest.mark.parametrize("head", [perceptron([3, 6, 6, 2]), nn.Linear(3, 2)])
+def test_one_head_with_a_shift_for_each_domain_is_a_head_for_each(head):
+    predictor = Predictor(head).double()
+    start, stop = predictor.first_bias.start, predictor.first_bias.stop
+    theta, x = predictor.start.clone().requires_grad_(), torch.randn(4, 5, 3, dtype=torch.float64)
+    shift = torch.randn(4, stop - start, dtype=torch.float64, requires_grad=True)
+    single = predictor.shifted(theta, shift, x)
+    several = predictor(theta + nn.functional.pad(shift, (start, predictor.dim - stop)), x)
+    torch.testing.assert_close(single, several)
+    gradients = [torch.autograd.grad(each.square().sum(), (theta, shift)) for each in (single, several)]
+    torch.testing.assert_close(*gradients)
+    torch.manual_seed(1)
+    dropped = predictor.shifted(theta, 0 * shift, x, 0.3)
+    torch.manual_seed(1)
+    torch.testing.assert_close(dropped, predictor.single(theta, x.flatten(0, 1), 0.3).unflatten(0, (4, 5)))
+
+
+def test_a_head_that_is_no_perceptron_reads_z_by_its_own_theta():
+    head = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 2))
+    problem = toy_problem()
+    problem = replace(problem, predictor=Predictor(head).double())
+    method = make_method("erm-d", problem)
+    batch = next(iter(method.phases()[-1].batches(0)))
+    assert method.predictor.widths is None
+    theta = method.learned(problem.domains.z[batch.index])
+    torch.testing.assert_close(method.outputs(batch), method.predictor(theta, batch.x))
 
 
 def test_several_heads_drop_each_their_own(predictor):

@@ -28,6 +28,8 @@ NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
 OF_BACKBONES = ("freeze",)  # choices that there are where domains share a part of the predictor
 RELATED = ("freeze",)  # of what a method lets the data choose beside what it starts from, the part that pays most
+KIND = ("base",)  # of what it starts from, the same
+BARE = ("bare", "kind")  # depths at which nothing is trained but what it starts from
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Rung:
         draws: Settings to draw beside the defaults.
         folds: How many times domains are held out for them.
         depth: What a method that lets the data choose leaves to them: "all", "related", "start" (what it starts from),
-            "bare" (the same, and nothing else is trained) or "none".
+            "bare" (the same, and nothing else is trained), "kind" (of that, the kind alone) or "none".
     """
 
     share: float
@@ -57,7 +59,7 @@ DRAWN = (
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
     *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
-    Rung(START, depth="bare"),
+    *(Rung(START, depth=depth) for depth in BARE),
     Rung(0.05),
 )
 
@@ -177,16 +179,17 @@ def thrifty(method: str, domains: int, cells: int = 1, start: bool = False) -> d
 def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -> dict[str, Any]:
     """Return what a rung leaves no choice about: what a person gave, though not longer than the rung allows."""
     entry = METHODS[method]
-    fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells, rung.depth == "bare"), **given}
+    fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells, rung.depth in BARE), **given}
     if rung.share < 1:
         fixed |= shortened(method, rung.share, given)
     if entry.choices:
         defaults = {name: default for name, (_, default) in schema(entry).items()}
         others = set(entry.choices) - set(entry.foundations)
         settled = {"all": (), "related": others - set(RELATED), "start": others, "bare": others, "none": ()}
-        closed = {*settled[rung.depth], *(() if load.backbone else OF_BACKBONES)} & set(entry.choices)
+        settled["kind"] = others | set(entry.foundations) - set(KIND)
+        closed = {*settled[rung.depth], *(() if load.backbone else OF_BACKBONES)} & {*entry.choices, *entry.foundations}
         fixed |= {name: defaults[name] for name in sorted(closed) if name not in fixed}
-        if rung.depth == "bare":
+        if rung.depth in BARE:
             fixed |= bare(method, given)
         if rung.depth == "none":
             fixed["select"] = False
@@ -195,7 +198,7 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
 
 def cost(method: str, rung: Rung, pace: Pace, load: Load, given: Given = NOTHING) -> float:
     """Return about how many seconds a fold takes at a rung."""
-    trainings = pace.start(rung.share) if rung.depth == "bare" else pace.seconds(rung.share)
+    trainings = pace.start(rung.share) if rung.depth in BARE else pace.seconds(rung.share)
     fixed, selection = fixed_options(method, rung, load, given), 0.0
     if rung.draws:
         own = lengths(method, given)
@@ -222,7 +225,7 @@ def _choice(method: str, rung: Rung, pace: Pace, fixed: Mapping[str, Any], load:
     short = whole if few else pace.seconds(rung.share / choosing.SHORTER)
     longest = whole if not few and "epochs" not in fixed else 0.0
     alone = pace.start(rung.share) * (starts + 1) if starts else 0.0
-    if rung.depth == "bare":
+    if rung.depth in BARE:
         return folds * alone
     # With charts to follow, more samples of a domain are drawn for what they start from too.
     few_drawn = {**thrifty(method, load.domains, load.cells, start=True), **given}.get("samples")
@@ -243,7 +246,7 @@ def rungs(method: str, load: Load, given: Given = NOTHING) -> list[Rung]:
     """Return what there is to choose from for a method, the most thorough first."""
     if METHODS[method].choices:
         if load.domains >= choosing.FEWEST and given.get("select", True):
-            return [rung for rung in CHOSEN if rung.depth != "bare" or _has_bare(method, load, given)]
+            return [rung for rung in CHOSEN if rung.depth not in BARE or _has_bare(method, load, given)]
         return [Rung(share) for share in (1.0, 0.5, 0.25, 0.1, 0.05)]  # so few domains choose nothing
     left = set(METHODS[method].space) - set(given)
     found = [Rung(rung.share, rung.draws if left else 0, min(rung.folds, load.folds)) for rung in DRAWN]

@@ -16,7 +16,7 @@ from thetafield.bench.engine import Workers
 from thetafield.bench.local import default_jobs
 from thetafield.compare import folder as files
 from thetafield.compare.board import Layout
-from thetafield.compare.budget import Load, rungs
+from thetafield.compare.budget import BARE, Load, rungs
 from thetafield.compare.checks import check_domains, warnings_of
 from thetafield.compare.fold import FEWEST_ROWS, fold_count
 from thetafield.compare.outcome import Compared, write_outcome
@@ -237,7 +237,7 @@ def _about_time(
     if untuned:
         ran = "it ran with its defaults" if len(untuned) == 1 else "they ran with their defaults"
         found.append(f"The budget was too small to tune {', '.join(untuned)}: {ran}.")
-    bare = [each.method for each in plan.allotments if each.rung is not None and each.rung.depth == "bare"]
+    bare = [each.method for each in plan.allotments if each.rung is not None and each.rung.depth in BARE]
     if bare:
         found.append(f"The budget was too small for more than the base of {', '.join(bare)}, which the data chose.")
     if short:

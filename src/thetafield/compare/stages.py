@@ -28,6 +28,7 @@ from thetafield.files import write_json
 
 LAST = 15.0  # seconds at the end that belong to the page and to reading
 REFITS = 3.0  # about how many folds of one method the last training and an uneven end cost
+PILOTS = 0.4  # share of a method's part of the budget after which its pilot is given up: what it tries would not fit
 SHORTEST = 5.0  # seconds that a pilot may take at least
 FEWEST_FOLDS = 2  # that are run however long they take
 
@@ -133,7 +134,7 @@ class Stages:
             if bare(method, given[method]) and given[method].get("select", True):
                 options = {**thrifty(method, load.domains, load.cells, start=True), **given[method]}
                 starts[method] = Pilot(first, method, options, self.seed, self.command, start=True)
-        longest = max(SHORTEST, jobs * seconds / len(methods))
+        longest = max(SHORTEST, PILOTS * jobs * seconds / len(methods))
         both = [*starts.values(), *pilots.values()]
         self.run("pilot", both, timeout=longest, retry=True)  # a larger budget waits longer
         paces, absent = {}, {}
@@ -152,7 +153,7 @@ class Stages:
             fold = least_cost(method, Pace.within(longest), load, given[method])
             least = self.minutes(fold, len(methods), jobs, longest)
             absent[method] = (
-                f"It was left out for lack of time: its short trainings alone took longer than its share of "
+                f"It was left out for lack of time: its short trainings alone took longer than their share of "
                 f"{longest:.0f} s; give about --budget {least} and another --out."
             )
         if not paces:

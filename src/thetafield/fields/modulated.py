@@ -67,9 +67,12 @@ class ModulatedField(ParameterField):
             "knots": self.knots,
         }
 
+    def shifts(self, z: Tensor) -> Tensor:
+        """Return W ψ(z), by which the first bias is shifted."""
+        read = (z - self.mean) / self.std if self.edges is None else piecewise(z, self.edges)
+        return self.shift(self.encoder(read))
+
     def thetas(self, z: Tensor) -> Tensor:
         """Return θ₀ plus the shift of its first bias."""
-        read = (z - self.mean) / self.std if self.edges is None else piecewise(z, self.edges)
-        shift = self.shift(self.encoder(read))
         start, end = self.first_bias
-        return self.theta + nn.functional.pad(shift, (start, self.theta_dim - end))
+        return self.theta + nn.functional.pad(self.shifts(z), (start, self.theta_dim - end))

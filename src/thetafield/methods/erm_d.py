@@ -1,10 +1,12 @@
 """ERM-D: one model that also reads the descriptor."""
 
+from thetafield.data.domains import DomainBatch
 from thetafield.fields.modulated import ModulatedField
 from thetafield.methods.base import METHODS, Needs, Problem
 from thetafield.methods.reading import ReadingMethod
 from thetafield.methods.space import DECAY, DROPOUT, LR, STEPS, Choice
 from thetafield.options import Count, Natural, NonNegative, Positive, Share
+from thetafield.typing import Outputs
 
 
 @METHODS.register("erm-d")
@@ -56,3 +58,10 @@ class ERMD(ReadingMethod[ModulatedField]):
         self.learned = ModulatedField(z.shape[1], self.predictor.dim, (bias.start, bias.stop), hidden, knots)
         self.learned.theta.data.copy_(self.predictor.start)
         self.learned.look_at(z)
+
+    def outputs(self, batch: DomainBatch) -> Outputs:
+        """Return g(x; θ(z)); all samples pass through the one head together, since domains differ in its first bias."""
+        if self.predictor.widths is None:
+            return super().outputs(batch)
+        shift = self.learned.shifts(self.problem.domains.z[batch.index])
+        return self.predictor.shifted(self.learned.theta, shift, batch.x, self.dropped)

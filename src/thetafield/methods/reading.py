@@ -8,6 +8,7 @@ from thetafield.data.domains import DomainBatch
 from thetafield.fields.base import ParameterField
 from thetafield.methods.base import Method, Problem
 from thetafield.methods.phase import Phase, Player
+from thetafield.typing import Outputs
 
 F = TypeVar("F", bound=ParameterField)
 
@@ -36,9 +37,16 @@ class ReadingMethod(Method, Generic[F]):
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return the mean risk under θ(z)."""
-        dropped = self.dropout if self.training else 0.0
-        outputs = self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x, dropped)
-        return {"risk": self.problem.risks(outputs, batch).mean()}
+        return {"risk": self.problem.risks(self.outputs(batch), batch).mean()}
+
+    def outputs(self, batch: DomainBatch) -> Outputs:
+        """Return g(x; θ(z))."""
+        return self.predictor(self.learned(self.problem.domains.z[batch.index]), batch.x, self.dropped)
+
+    @property
+    def dropped(self) -> float:
+        """Share of what enters a layer that is dropped now."""
+        return self.dropout if self.training else 0.0
 
     def phases(self) -> list[Phase]:
         """Return the one pooled phase."""

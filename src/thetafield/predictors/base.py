@@ -13,7 +13,7 @@ from torch.func import functional_call, vmap
 from thetafield.errors import OptionError
 from thetafield.predictors.perceptron import perceptrons
 from thetafield.registry import Registry
-from thetafield.typing import Embedded, Features, Inputs, Outputs, SampleOutputs, Samples, Theta, Thetas
+from thetafield.typing import Embedded, Features, Inputs, Outputs, SampleOutputs, Samples, Shifts, Theta, Thetas
 
 
 class ParameterSpec:
@@ -133,6 +133,13 @@ class Predictor(nn.Module):
         """Return g(x; θ) of one θ for n samples."""
         return _run(self.template, self.spec.views(theta), self.features(x[None])[0], dropout)
 
+    def shifted(self, theta: Theta, shift: Shifts, x: Inputs, dropout: float = 0.0) -> Outputs:
+        """Return g(x; θ) of one θ whose first bias is shifted, for b shifts and b × n samples.
+
+        The head has to be a perceptron: its weights are the same for all, so that all samples pass through together.
+        """
+        return _run(self.template, self.spec.views(theta), self.features(x), dropout, shift[:, None])
+
     def embed(self, theta: Thetas, features: Features) -> Embedded:
         """Run each head up to its last layer and the lift before it: the features that discriminators look at."""
         body, views = self._split[0], self.spec.views(theta)
@@ -218,15 +225,22 @@ def _widths(head: nn.Module, dim: int) -> tuple[int, ...] | None:
     return widths if sum((a + 1) * b for a, b in pairwise(widths)) == dim else None
 
 
-def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor, dropout: float = 0.0) -> Tensor:
-    """Run a head, or the beginning of one, with given parameters.
+def _run(
+    module: nn.Module,
+    parameters: Mapping[str, Tensor],
+    inputs: Tensor,
+    dropout: float = 0.0,
+    shift: Tensor | None = None,
+) -> Tensor:
+    """Run a head, or the beginning of one, with given parameters, and a shift of what its first layer returns.
 
     A stack of layers is walked by hand, since `functional_call` costs as much as a small layer.
     """
     if not isinstance(module, nn.Sequential):
         if dropout and not isinstance(module, nn.Linear):
             raise OptionError("Dropout needs a head whose layers stand one after the other: set dropout to 0.")
-        return functional_call(module, dict(parameters), (inputs,))
+        outputs = functional_call(module, dict(parameters), (inputs,))
+        return outputs if shift is None else outputs + shift
     fresh = False  # whether `inputs` is the output of a linear layer, which may be written over
     first = True
     for name, layer in module.named_children():
@@ -242,6 +256,8 @@ def _run(module: nn.Module, parameters: Mapping[str, Tensor], inputs: Tensor, dr
         fresh = type(layer) is nn.Linear
         if fresh:
             inputs = nn.functional.linear(inputs, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
+            if shift is not None:
+                inputs, shift = inputs + shift, None
         else:
             own = {key.removeprefix(f"{name}."): p for key, p in parameters.items() if key.startswith(f"{name}.")}
             inputs = functional_call(layer, own, (inputs,)) if own else layer(inputs)
