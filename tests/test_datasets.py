@@ -276,6 +276,17 @@ def test_moons_over_time_train_on_the_past():
     assert len(DATASETS["two-moons-time"](3, num_train=1).train) == 1
 
 
+def test_heads_are_as_large_as_they_are_asked_to_be():
+    check_dataset("two-moons-wide")
+    for parameters in (3000, 300_000, 9_000_000):
+        data = DATASETS["two-moons-wide"](0, parameters=parameters, num_train=3, num_test=2)
+        first, second = data.predictor_options["hidden"]
+        assert first == second and first**2 + 6 * first + 2 == pytest.approx(parameters, rel=0.02)
+    wide, plain = DATASETS["two-moons-wide"](0), DATASETS["two-moons"](0)
+    assert_same(wide.train, plain.train)
+    assert wide.predictor_options == plain.predictor_options
+
+
 def test_moons_over_time_turn_by_18_degrees():
     """The arrow from the middle of one moon to that of the other, as a complex number, turns by π / 10 per unit."""
     data = DATASETS["two-moons-time"](3)

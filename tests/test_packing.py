@@ -48,14 +48,6 @@ def test_stores_are_put_together(tmp_path):
     assert "absent/b.json" not in found and "failures/c.json" in found
 
 
-def test_the_record_of_speed_comes_along(tmp_path):
-    one = a_store(tmp_path / "one", results={"a": {}})
-    (one / "speed.json").write_text(json.dumps({"scaling": 1}))
-    pack([one], tmp_path / "x.jsonl.xz")
-    unpack(tmp_path / "x.jsonl.xz", tmp_path / "two")
-    assert json.loads((tmp_path / "two/speed.json").read_text()) == {"scaling": 1}
-
-
 def test_what_is_in_a_store_stays(tmp_path):
     pack([a_store(tmp_path / "one", results={"a": {"score": 1}}, failures={"b": {}})], tmp_path / "x.jsonl.xz")
     there = a_store(tmp_path / "there", results={"a": {"score": 7}, "b": {"score": 8}})

@@ -78,8 +78,11 @@ def report(tmp_path_factory):
         builder.trial("real", "two-moons-time", method, 0, errors, dataset_options={"num_test": 13})
         builder.trial("runtime", "two-moons-time", method, 0, errors)
     builder.trial("laws", "two-moons", "neurallio", 0, [3.0], extra={"laws": LAWS}, options={"gate": True})
-    builder.put("speed.json", {"scaling": {"parameters": {"points": [
-        {"parameters": 1000, "step_seconds": 0.01}, {"parameters": 10000, "step_seconds": 0.1}]}}})  # fmt: skip
+    for size in (1000, 10000):
+        extra = {"train_seconds": size / 1e5}
+        builder.trial(
+            "scaling", "two-moons-wide", "neurallio", 0, [5.0], dataset_options={"parameters": size}, extra=extra
+        )
     # A folder name that has to be quoted in a command.
     out = folder / "the page"
     asked = Asked(out, folder / "docs" / "results.md", folder / "docs" / "images", worst=True)

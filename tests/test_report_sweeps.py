@@ -10,6 +10,7 @@ from thetafield.report.store.sections import Wanted, sections
 from thetafield.report.store.sweeps import (
     convergence_panels,
     imperfection_panels,
+    scaling_panels,
     sensitivity_panels,
     sweep_table,
 )
@@ -85,7 +86,18 @@ def test_convergence_has_two_sweeps(builder):
     assert [point.x for point in epochs.lines["NeuralLio"]] == [100, 600]
 
 
-def test_scaling_without_sizes_says_where_they_are_measured(builder):
+def test_growth_is_over_domains_and_over_parameters(builder):
+    for count in (10, 100):
+        extra = {"train_seconds": float(count)}
+        builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": count}, extra=extra)
+        size = {"parameters": 1000 * count}
+        builder.trial("scaling", "two-moons-wide", "neurallio", 0, [1.0], dataset_options=size, extra=extra)
+    panels = scaling_panels(builder.read().of("scaling"))
+    read = {p.name: [(x.x, x.cell(p.read).value) for x in p.lines["NeuralLio"]] for p in panels}
+    assert read == {"domains": [(10, 10), (100, 100)], "parameters": [(10000, 10), (100000, 100)]}
+
+
+def test_scaling_without_sizes_says_so(builder):
     builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": 10})
     [part] = sections(builder.read(), Wanted(figures=True))[:1]
     assert part.pictures[0].draw is None and "size" in part.pictures[0].reason

@@ -1,6 +1,6 @@
 """A store as one small file, to keep, to send, or to put together with others: JSON lines, compressed.
 
-A line is one file of the store: its kind (store, suites, results, absent, failures, histories or speed), its name and
+A line is one file of the store: its kind (store, suites, results, absent, failures or histories), its name and
 its content. Losses are thinned out, since a curve has no more points than a figure shows; fields stay behind.
 """
 
@@ -17,7 +17,6 @@ ENDING = ".jsonl.xz"
 KINDS = ("suites", "absent", "failures", "results", "histories")
 # What outweighs a file of each kind: a result counts for more than a failure, and both for more than absence.
 STRONGER = {"results": (), "failures": ("results",), "absent": ("results", "failures")}
-SPEED = "speed"
 POINTS = 100  # of a curve of losses, for each phase
 Line = tuple[str, str, Any]
 
@@ -74,7 +73,7 @@ def unpack(file: Path, folder: Path) -> int:
         for kind, name, content in lines[1:]:
             if not _lacking(store, kind, name, content):
                 continue
-            write_json(_path(store, kind, name), content)
+            write_json(store.path(kind, name), content)
             for weaker in [weaker for weaker, stronger in STRONGER.items() if kind in stronger]:
                 store.path(weaker, name).unlink(missing_ok=True)
             added += kind == "results"
@@ -83,18 +82,12 @@ def unpack(file: Path, folder: Path) -> int:
 
 def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:
     """Return whether a store has nothing that counts for as much as a packed file."""
-    path = _path(store, kind, name)
+    path = store.path(kind, name)
     if kind == "suites":
         return not path.exists() or _later(content, json.loads(path.read_text()))
-    if kind == SPEED:
-        return not path.exists()
     if kind == "histories":  # they belong to their result, which is added after them
         return not store.path("results", name).exists()
     return not any(store.path(each, name).exists() for each in (kind, *STRONGER[kind]))
-
-
-def _path(store: Store, kind: str, name: str) -> Path:
-    return store.folder / f"{SPEED}.json" if kind == SPEED else store.path(kind, name)
 
 
 def _later(suite: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -102,8 +95,6 @@ def _later(suite: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Line]:
-    if (folder / f"{SPEED}.json").exists():  # what `thetafield speed --out STORE` left there
-        yield SPEED, SPEED, json.loads((folder / f"{SPEED}.json").read_text())
     for kind in KINDS:
         for path in sorted((folder / kind).glob("*.json")):
             if not path.name.startswith("."):
@@ -129,7 +120,7 @@ def _is_line(line: Any) -> bool:
     if not isinstance(line, list) or len(line) != 3:
         return False
     kind, name, content = line
-    if kind not in ("store", SPEED, *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
+    if kind not in ("store", *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
         return False
     if kind == "suites" and not (isinstance(content, dict) and isinstance(content.get("trials"), list)):
         return False

@@ -24,6 +24,7 @@ DATASET_TITLES = {
     "yearbook": "Yearbook",
     "traffic": "Traffic",
     "two-moons-time": "2-Moons in time",
+    "two-moons-wide": "2-Moons under heads of any size",
     "eurosat": "EuroSAT",
     "arxiv-titles": "arXiv titles",
     "weather-aus": "Rain in Australia",

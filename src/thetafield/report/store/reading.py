@@ -98,14 +98,6 @@ class Results:
             raise _damaged(path)
         return found
 
-    def speed(self) -> dict[str, Any]:
-        """Return what `thetafield speed --out STORE` left in the store; empty where it was not run."""
-        path = self.path / "speed.json"
-        content = _json(path) if path.exists() else {}
-        if not isinstance(content, dict):
-            raise _damaged(path)
-        return content
-
     def field(self, trial: Trial) -> Path | None:
         """Return the folder of a trial's saved field, if it was kept."""
         path = self.path / "fields" / trial.key

@@ -17,7 +17,7 @@ from thetafield.report.store.sweeps import (
     Panel,
     convergence_panels,
     imperfection_panels,
-    scaling_panel,
+    scaling_panels,
     sensitivity_panels,
     sweep_table,
 )
@@ -194,12 +194,12 @@ def _convergence(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebu
 
 
 def _scaling(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
-    panel = scaling_panel(results)
-    made = _sweep([panel], plain, results)
+    panels = scaling_panels(results)
+    made = _sweep(panels, plain, results)
     if wanted.figures:
         from thetafield.report.store.sweep_pictures import growth_picture
 
-        made = replace(made, pictures=(growth_picture(results, panel),))
+        made = replace(made, pictures=(growth_picture(results, panels),))
     return made
 
 

@@ -13,7 +13,6 @@ from thetafield.report.store.reading import Results
 from thetafield.report.store.sweeps import Panel, Point
 from thetafield.report.store.table import Cell, Table, unit
 
-NO_SIZES = "thetafield speed --only parameters --out STORE\nmeasures this"
 SHOWN_LOSSES = (10, 30, 50, 70)  # training domains whose losses are drawn, as in the paper
 
 
@@ -108,37 +107,22 @@ def _main(panel: Panel) -> str:
     return next(iter([*ours, *found]), "")
 
 
-def growth_picture(results: Results, panel: Panel) -> Picture:
-    """Return seconds over domains and parameters; the latter from `thetafield speed`, if the store has its record."""
-    domains = curves_of(panel)
-    shown = [
-        replace(domains, curves=_long_enough(domains), note="no two stored trials differ\nin their number of domains"),
-        CurvePanel("Over parameters", "parameters D of a head", _steps(results), note=NO_SIZES),
-    ]
+def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
+    """Return seconds over domains and over parameters."""
+    shown = []
+    for panel in panels:
+        drawn = curves_of(panel)
+        long = tuple(curve for curve in drawn.curves if len(curve.x) > 1)
+        shown.append(replace(drawn, curves=long, note=f"no two stored trials differ\nin their {panel.name}"))
     return Picture(
         name="scaling",
         title="Growth of the time of training",
-        caption=(
-            "Left: seconds of whole trainings. Right: a dataset fixes the size of its heads, so single steps are "
-            "timed, by `thetafield speed --only parameters`, whose record is read where it lies in the store. The "
-            "power is fitted to the upper half of the points."
-        ),
-        alt=words_of([panel]),
+        caption="Seconds of whole trainings, twenty epochs each. The power is fitted to the upper half of the points.",
+        alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
         reason="No two stored trials differ in their size yet.",
     )
-
-
-def _long_enough(panel: CurvePanel) -> tuple[Curve, ...]:
-    return tuple(curve for curve in panel.curves if len(curve.x) > 1)
-
-
-def _steps(results: Results) -> tuple[Curve, ...]:
-    """Return the seconds of a step over the number of parameters, from the record of `thetafield speed`."""
-    points = results.speed().get("scaling", {}).get("parameters", {}).get("points", [])
-    x, seconds = (tuple(float(point[key]) for point in points) for key in ("parameters", "step_seconds"))
-    return (Curve("a step", x, seconds, (0.0,) * len(x), main=True),) if len(x) > 1 else ()
 
 
 def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = ()) -> CurvePanel:

@@ -118,9 +118,17 @@ def convergence_panels(results: Results) -> list[Panel]:
     ]
 
 
-def scaling_panel(results: Results) -> Panel:
-    """Return seconds of training over the number of domains."""
-    return _panel(results, "domains", "Over domains", "training domains N", _domains, "seconds", "train_seconds")
+def scaling_panels(results: Results) -> list[Panel]:
+    """Return seconds of training over the number of domains, and over the number of parameters of a head."""
+    dials = {
+        "domains": lambda item: _domains(item) if _parameters(item) is None else None,
+        "parameters": _parameters,
+    }
+    labels = {"domains": "training domains N", "parameters": "parameters D of a head"}
+    return [
+        _panel(results, name, f"Over {name}", labels[name], dial, "seconds", "train_seconds")
+        for name, dial in dials.items()
+    ]
 
 
 def sweep_table(panel: Panel, results: Results, title: str) -> Table:
@@ -194,6 +202,7 @@ def _labels(items: Sequence[Item]) -> list[str]:
 def _varied(items: Sequence[Item]) -> set[str]:
     """Return the options that take several values among items of one label, or one value each among several labels."""
     dials = {"noise_coordinates", "redundant_coordinates", "dropped_coordinates", "num_train", "epochs", "num_test"}
+    dials |= {"parameters"}
     dials |= set(SENSITIVE)
     present = {name for item in items for name in (*item.spec["options"], *item.spec["dataset_options"])}
     return dials & present
@@ -223,6 +232,10 @@ def _number(item: Item, name: str) -> float | None:
 
 def _domains(item: Item) -> float | None:
     return _float(item.dataset_option("num_train"))
+
+
+def _parameters(item: Item) -> float | None:
+    return _float(item.dataset_option("parameters"))
 
 
 def _float(value: Any) -> float | None:
