@@ -20,9 +20,10 @@ BATCH_OF_CHARTS, FEWEST_OF_CHARTS = 4096, 64
 LEAST = 0.5  # share of those samples that are drawn of wide inputs at least
 SAMPLES = 250  # of a domain, where a method decides by itself
 WIDE = 128  # numbers of a sample up to which all that holds
-SAFETY = 1.25  # machines are busy, and some settings take longer than others
+SAFETY = 1.15  # machines are busy, and some settings take longer than others
 INNER = 0.75  # part of the domains that selection trains on
-SCORING = 1.3  # the last training is scored in more ways than those of selection
+SCORING = 1.15  # the last training is scored in more ways than those of selection
+STARTS = ("base_steps",)  # of those, the length of what a method starts from, which may be longer where that is all
 Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
@@ -37,7 +38,8 @@ class Rung:
     """How thoroughly a method is trained and tuned.
 
     Args:
-        share: Share of its default length; below one the length is given and not up for choice.
+        share: Share of its default length, or of that of its start alone; below one, and of a start alone, it is given
+            and not up for choice.
         draws: Settings to draw beside the defaults.
         folds: How many times domains are held out for them.
         depth: What a method that lets the data choose leaves to them: "all", "related", "start" (what it starts from),
@@ -59,7 +61,8 @@ DRAWN = (
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
     *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
-    *(Rung(START, depth=depth) for depth in BARE),
+    *(Rung(share, depth="bare") for share in (3.0, 1.0, START)),
+    Rung(START, depth="kind"),
     Rung(0.05),
 )
 
@@ -137,7 +140,8 @@ def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, in
     own = lengths(method, given)
     # What epochs start from is cheap beside them, and of little worth if it is cut as short.
     least = {name: START if "epochs" in own and name != "epochs" else 0.0 for name in own}
-    return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
+    most = {name: share if name in STARTS else min(share, 1.0) for name in own}
+    return {name: math.ceil(max(most[name], least[name]) * length) for name, length in own.items()}
 
 
 def bare(method: str, given: Given = NOTHING) -> dict[str, int]:
@@ -180,7 +184,7 @@ def fixed_options(method: str, rung: Rung, load: Load, given: Given = NOTHING) -
     """Return what a rung leaves no choice about: what a person gave, though not longer than the rung allows."""
     entry = METHODS[method]
     fixed: dict[str, Any] = {**thrifty(method, load.domains, load.cells, rung.depth in BARE), **given}
-    if rung.share < 1:
+    if rung.share < 1 or rung.depth in BARE:
         fixed |= shortened(method, rung.share, given)
     if entry.choices:
         defaults = {name: default for name, (_, default) in schema(entry).items()}

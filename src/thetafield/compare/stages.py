@@ -27,7 +27,7 @@ from thetafield.errors import NeedError, OptionError, ThetafieldError
 from thetafield.files import write_json
 
 LAST = 15.0  # seconds at the end that belong to the page and to reading
-REFITS = 3.0  # about how many folds of one method the last training and an uneven end cost
+REFITS = 2.0  # about how many folds of one method the last training and an uneven end cost
 PILOTS = 0.4  # share of a method's part of the budget after which its pilot is given up: what it tries would not fit
 SHORTEST = 5.0  # seconds that a pilot may take at least
 FEWEST_FOLDS = 2  # that are run however long they take
