@@ -23,7 +23,6 @@ WIDE = 128  # numbers of a sample up to which all that holds
 SAFETY = 1.15  # machines are busy, and some settings take longer than others
 INNER = 0.75  # part of the domains that selection trains on
 SCORING = 1.15  # the last training is scored in more ways than those of selection
-STARTS = ("base_steps",)  # of those, the length of what a method starts from, which may be longer where that is all
 Given = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = {}
 MOST_OF_ALL = 2.0  # equal shares that the least of a method may take
@@ -61,7 +60,7 @@ DRAWN = (
 CHOSEN = (
     *(Rung(share, depth=depth) for depth in ("all", "related") for share in (1.0, 0.5)),
     *(Rung(share, depth="start") for share in (0.5, 0.25, 0.1, 0.05)),
-    *(Rung(share, depth="bare") for share in (3.0, 1.0, START)),
+    *(Rung(share, depth="bare") for share in (1.0, START)),
     Rung(START, depth="kind"),
     Rung(0.05),
 )
@@ -140,8 +139,7 @@ def shortened(method: str, share: float, given: Given = NOTHING) -> dict[str, in
     own = lengths(method, given)
     # What epochs start from is cheap beside them, and of little worth if it is cut as short.
     least = {name: START if "epochs" in own and name != "epochs" else 0.0 for name in own}
-    most = {name: share if name in STARTS else min(share, 1.0) for name in own}
-    return {name: math.ceil(max(most[name], least[name]) * length) for name, length in own.items()}
+    return {name: math.ceil(max(share, least[name]) * length) for name, length in own.items()}
 
 
 def bare(method: str, given: Given = NOTHING) -> dict[str, int]:
