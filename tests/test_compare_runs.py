@@ -24,7 +24,7 @@ from thetafield.compare.population import StoredPopulation
 from thetafield.compare.trusting import unseen_trust
 from thetafield.data.folds import domain_folds
 from thetafield.datasets.own_table import OwnTable
-from thetafield.errors import DataError, FormatError, NeedError, OptionError
+from thetafield.errors import DataError, FormatError, NeedError, OptionError, ThetafieldError
 from thetafield.evaluation import pairs
 from thetafield.evaluation.pairs import DRAWS, Paired, mean_interval
 from thetafield.evaluation.scores import evaluate
@@ -188,6 +188,22 @@ def test_a_method_that_fails_on_a_fold_is_shown_with_its_reason(tmp_path):
     assert result["absent"]["erm"] == "It failed on fold 2: The loss is not finite."
     assert [line["method"] for line in result["leaderboard"]] == ["trees-x"]
     assert result["verdict"]["descriptors_help"] is None
+
+
+def test_a_fold_on_which_all_failed_before_a_stop_counts_as_run(tmp_path):
+    """Started again, the method that failed there is not judged by the other folds alone."""
+
+    class Failing(Stopped):
+        def attempt(self, task):
+            if task.spec.dataset_label == "fold 2":
+                return Outcome.failed("error", "The loss is not finite.")
+            return super().attempt(task)
+
+    domains, options = domain_set("steady", num_domains=8, rows=8), {"trees-x": BRIEF["trees-x"]}
+    with pytest.raises(KeyboardInterrupt):
+        compared(domains, tmp_path / "out", ("trees-x",), Failing(4), options)
+    with pytest.raises(ThetafieldError, match="trees-x: It failed on fold 2: The loss is not finite"):
+        compared(domains, tmp_path / "out", ("trees-x",), Here(), options)
 
 
 def test_when_the_time_is_over_no_further_fold_begins(tmp_path, monkeypatch):

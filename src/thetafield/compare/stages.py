@@ -143,11 +143,11 @@ class Stages:
             if result is not None:
                 paces[method] = Pace.of(result["seconds"], started_from)
                 continue
-            if started_from:
-                paces[method] = Pace(math.inf, math.inf, started_from)
-                continue
             if (self.store.failure(pilot.key) or {}).get("kind") != "timeout":
                 absent[method] = self.store.reason(pilot.key)
+                continue
+            if started_from:
+                paces[method] = Pace(math.inf, math.inf, started_from)
                 continue
             # It takes at least as long as it was waited for.
             fold = least_cost(method, Pace.within(longest), load, given[method])
@@ -222,7 +222,8 @@ class Stages:
         # Fold by fold, so that a process reads each once; the longest first, so that none is left for the end.
         every = [trial for number in range(self.count) for trial in [own[number] for own in trials.values()]]
         every.sort(key=lambda trial: (trial.fold.number, -(trial.expected or 0.0)))
-        begun = {trial.fold.number for trial in every if self.store.result(trial.key) is not None}
+        known = self.store.states()  # failures too: a fold on which a method failed was run
+        begun = {trial.fold.number for trial in every if trial.key in known}
 
         def wanted(trial: Job) -> bool:
             assert isinstance(trial, FoldTrial)
