@@ -12,6 +12,7 @@ Run: python benchmarks/verdict.py --store out/verdict --budget 10 --out results/
 import argparse
 import json
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,8 +215,15 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
         "seed": arguments.seed,
         "methods": _methods(arguments),
         "device": result["device"],
-        "versions": result["versions"],
+        "versions": result["versions"] | {"commit": _commit()},
     }
+
+
+def _commit() -> str:
+    """Return which code was measured."""
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _trial(task: HeldOut, each: Allotment, seed: int) -> FoldTrial:
