@@ -22,14 +22,12 @@ class TimedBatch:
     """A few samples of one domain with its place in time.
 
     Args:
-        samples: The samples, b = 1.
-        place: How many training domains come before it.
-        first: Whether this is the very first batch, at which the recurrence begins.
+        samples: The samples, b = 1; fewer than a mini-batch are filled up with samples that weigh nothing.
+        place: How many training domains come before it, shape (1,).
     """
 
     samples: DomainBatch
-    place: int
-    first: bool
+    place: Tensor
 
 
 @METHODS.register("drain")
@@ -61,6 +59,8 @@ class DRAIN(Method):
     reference = "Bai et al., 2023"
     needs = Needs(descriptor=True, ordered=True)
     space = {"lr": LR, "epochs": Choice((5, 10, 20, 40)), "latent_dim": Choice((16, 32, 64)), "hidden": Choice((8, 32))}
+    revision = 1  # Adam counts the first step for the encoder too
+    begun: Tensor
     state: Tensor
     memory: Tensor
     generated: Tensor
@@ -81,7 +81,7 @@ class DRAIN(Method):
         default = 20 if problem.loss == "cross_entropy" else 60
         self.epochs, self.batch = epochs or default, batch
         self.lr, self.weight_decay = lr, weight_decay
-        self.order = torch.argsort(z[:, 0], stable=True).tolist()
+        self.order = torch.argsort(z[:, 0], stable=True)
         self.sizes = problem.domains.sizes[self.order].tolist()
         lengths = [self.epochs * -(-size // batch) for size in self.sizes]
         self.starts = [0, *accumulate(lengths)]  # the first step on each domain, and the number of all
@@ -90,41 +90,69 @@ class DRAIN(Method):
         self.encoder = perceptron([self.predictor.dim, hidden, latent_dim])
         self.decoder = perceptron([latent_dim, hidden, self.predictor.dim])
         self.register_buffer("noise", torch.randn(1, latent_dim))
+        self.register_buffer("begun", torch.zeros(1, 1, dtype=torch.bool))
         self.register_buffer("state", torch.zeros(1, latent_dim))
         self.register_buffer("memory", torch.zeros(1, latent_dim))
         self.register_buffer("generated", torch.zeros(1, self.predictor.dim))
         self.learned = SequenceField(z.shape[1], self.predictor.dim, len(z))
         self.learned.anchors.copy_(z[self.order])
+        # The mini-batches of the epoch under way: their places in time, their samples, and what these weigh.
+        self.steps_per_epoch = -(-max(self.sizes) // batch)
+        self.place = torch.zeros(self.steps_per_epoch, dtype=torch.long, device=z.device)
+        self.rows = torch.zeros(self.steps_per_epoch, min(batch, max(self.sizes)), dtype=torch.long, device=z.device)
+        self.weight = torch.zeros(self.rows.shape, dtype=z.dtype, device=z.device)
 
-    def advance(self, first: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the next (θ, state, memory), from noise or from the last ones."""
-        if first:
-            given, state, memory = (part(self.noise) for part in self.beginning)
-        else:
-            given, state, memory = self.encoder(self.generated), self.state, self.memory
+    def advance(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the next (θ, state, memory), from noise the first time and from the last ones after that."""
+        started = [part(self.noise) for part in self.beginning]
+        # Copies: the buffers are written before the gradient is asked for.
+        begun, last = (
+            self.begun.clone(),
+            [self.encoder(self.generated.clone()), self.state.clone(), self.memory.clone()],
+        )
+        given, state, memory = (torch.where(begun, *pair) for pair in zip(last, started, strict=True))
         state, memory = self.cell(given, (state, memory))
         return self.decoder(state), state, memory
 
     def loss(self, batch: TimedBatch) -> dict[str, Tensor]:
         """Return the risk of the next θ, and carry the recurrence on."""
-        theta, state, memory = self.advance(batch.first)
+        theta, state, memory = self.advance()
         outputs = self.predictor(theta, batch.samples.x)
-        self.state, self.memory, self.generated = state.detach(), memory.detach(), theta.detach()
-        self.learned.theta[batch.place] = self.generated[0]
+        with torch.no_grad():
+            self.begun.fill_(True)
+            self.state.copy_(state)
+            self.memory.copy_(memory)
+            self.generated.copy_(theta)
+            self.learned.theta.index_copy_(0, batch.place, theta)
         return {"risk": self.problem.risks(outputs, batch.samples).mean()}
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Lay out the next mini-batches of the domains whose turn it is, shuffled anew in every pass."""
+        first = epoch * self.steps_per_epoch
+        steps = range(first, min(first + self.steps_per_epoch, self.starts[-1]))
+        rows = torch.zeros(self.rows.shape, dtype=torch.long)
+        weight = torch.zeros(self.weight.shape, dtype=self.weight.dtype)
+        places = [bisect_right(self.starts, step) - 1 for step in steps]
+        starts = self.problem.domains.offsets[self.order].tolist()
+        shuffled: dict[tuple[int, int], tuple[Tensor, ...]] = {}
+        for slot, (step, place) in enumerate(zip(steps, places, strict=True)):
+            passes, number = divmod(step - self.starts[place], -(-self.sizes[place] // self.batch))
+            if (place, passes) not in shuffled:
+                stream = torch_stream(self.problem.seed, "samples", place, passes)
+                shuffled[place, passes] = torch.randperm(self.sizes[place], generator=stream).split(self.batch)
+            within = shuffled[place, passes][number]
+            rows[slot] = starts[place]
+            rows[slot, : len(within)] += within
+            weight[slot, : len(within)] = 1 / len(within)
+        self.place[: len(places)] = torch.tensor(places).to(self.place)
+        self.rows.copy_(rows)
+        self.weight.copy_(weight)
+
     def draw(self, step: Step) -> TimedBatch:
-        """Return the next mini-batch of the domain whose turn it is, shuffled anew in every pass."""
-        domains, device = self.problem.domains, self.problem.domains.z.device
-        place = bisect_right(self.starts, step.number) - 1
-        index = torch.tensor([self.order[place]], device=device)
-        passes, number = divmod(step.number - self.starts[place], -(-self.sizes[place] // self.batch))
-        stream = torch_stream(self.problem.seed, "samples", place, passes)
-        shuffled = torch.randperm(self.sizes[place], generator=stream)
-        within = shuffled.split(self.batch)[number].to(device)
-        weight = torch.full((1, len(within)), 1 / len(within), dtype=domains.z.dtype, device=device)
-        samples = domains.take((domains.offsets[index] + within)[None], weight, index)
-        return TimedBatch(samples, place, first=step.number == 0)
+        """Return the next mini-batch of the epoch."""
+        place = self.place[step.slot]
+        samples = self.problem.domains.take(self.rows[step.slot], self.weight[step.slot], self.order[place])
+        return TimedBatch(samples, place)
 
     def phases(self) -> list[Phase]:
         """Return the one phase through all domains in order."""
@@ -133,17 +161,18 @@ class DRAIN(Method):
             Phase(
                 name="recurrence",
                 steps=self.starts[-1],
-                steps_per_epoch=-(-max(self.sizes) // self.batch),
+                steps_per_epoch=self.steps_per_epoch,
                 draw=self.draw,
                 players=(Player(self.loss, learned, self.lr, self.weight_decay),),
                 seed=self.problem.seed,
                 device=self.problem.domains.z.device,
-                captured=False,  # the state goes from step to step, and the last mini-batch of a pass is smaller
+                begin_epoch=self.begin_epoch,
+                captured=not self.problem.domains.on_disk,
             )
         ]
 
     @torch.no_grad()
     def field(self) -> SequenceField:
         """Return the sequence, its last row one step beyond the last domain."""
-        self.learned.theta[len(self.order)] = self.advance(first=False)[0][0]
+        self.learned.theta[len(self.order)] = self.advance()[0][0]
         return self.learned
