@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -25,6 +25,8 @@ from thetafield.registry import Registry
 from thetafield.typing import Indices, Outputs, Risks, Thetas
 
 Loss = Literal["cross_entropy", "absolute_error", "squared_error"]
+AT_ONCE = 8192  # samples that pass a frozen backbone together
+MOST_FEATURES = 2**28  # numbers that are kept of what it makes of all samples
 
 
 def _cross_entropies(outputs: Outputs, y: Tensor) -> Tensor:
@@ -55,6 +57,26 @@ class Problem:
     def ranks(self) -> Ranks:
         """Who trains on these domains."""
         return self.domains.ranks if isinstance(self.domains, Shard) else ALONE
+
+    @torch.no_grad()
+    def beyond(self, passes: int) -> "Problem":
+        """Return the same problem with features for inputs, where the backbone is left as it is from here on.
+
+        What it makes of every sample is then known once and for all. It stays the problem itself where that saves
+        nothing or needs too much memory, and where the same sample does not always give the same features.
+
+        Args:
+            passes: Samples that would pass through the backbone otherwise.
+        """
+        domains, predictor = self.domains, self.predictor
+        rows = len(domains.x)
+        if not predictor.steady or rows > passes or domains.on_disk or self.ranks.several:
+            return self
+        first = predictor.features(domains.x[None, :1])[0]
+        if first.numel() * rows > MOST_FEATURES:
+            return self
+        features = torch.cat([predictor.features(part[None])[0] for part in domains.x.split(AT_ONCE)])
+        return replace(self, domains=replace(domains, x=features), predictor=predictor.beyond())
 
     def risks(self, outputs: Outputs, batch: DomainBatch) -> Risks:
         """Return R_e, the weighted mean loss of each domain in the batch."""

@@ -189,6 +189,7 @@ class NeuralLio(NeuralLioPaper):
             keep="last",
         )
         self.base, self.freeze, self.reach = base, freeze, reach
+        self.known: Problem | None = None
         self.shrink = shrink if epochs else 0.0  # where nothing was learned to be carried
         self.learned.blend, self.learned.bandwidth = blend, bandwidth
         self.tune_steps = tune_steps
@@ -235,6 +236,17 @@ class NeuralLio(NeuralLioPaper):
         backbone = () if self.freeze else self.predictor.parameters()
         return [*backbone, *self.learned.parameters()]
 
+    @property
+    def seen(self) -> Problem:
+        """The problem as the joint phase sees it, beyond a frozen backbone where that can be."""
+        if not self.freeze:
+            return self.problem
+        if self.known is None:
+            steps, count = self.epochs * len(self.order), len(self.problem.domains)
+            support = count if self.shared else min(count, self.block * (self.neighbours + 1))
+            self.known = self.problem.beyond(steps * support * (self.samples or self.problem.domains.longest))
+        return self.known
+
     def _start(self) -> Tensor:
         """Return where the heads of all domains start, were they to start now."""
         return self.predictor.start if self.pooled is None else self.pooled.learned.theta.detach()
@@ -260,6 +272,7 @@ class NeuralLio(NeuralLioPaper):
         if self.base == "none":
             self.predictor.backbone.load_state_dict(self.untouched)
         self.predictor.requires_grad_(not self.freeze)
+        self.known = None
         self.origin.copy_(self.predictor.start if self.base == "none" else self._start())
         field.theta.copy_(self.origin.expand_as(field.theta))
         field.coder.start_at(self.origin)

@@ -159,6 +159,11 @@ class NeuralLioPaper(Method):
         # A table that is shared is small, and every rank has all of it.
         self.rows = RowTable(self.learned.theta, ALONE if self.shared else problem.ranks)
 
+    @property
+    def seen(self) -> Problem:
+        """The problem as the joint phase sees it."""
+        return self.problem
+
     def begin_epoch(self, epoch: int) -> None:
         """Put the anchors in a new order, the last one repeated to fill up the last block."""
         if self.shuffle:
@@ -183,7 +188,7 @@ class NeuralLioPaper(Method):
             if not self.compact:
                 picked, target = target.flatten(), self.edges[: len(self.part)]
                 rows, weight, index = rows[picked], weight[picked], index[picked]
-        support, once = domains.take(rows, weight, index), self.distinct and not self.problem.ranks.several
+        support, once = self.seen.domains.take(rows, weight, index), self.distinct and not self.problem.ranks.several
         anchors_weigh = self.weights[0] if self.whole else self.weights[step.slot][0]
         return ChartBatch(support, target, anchors_weigh, self.compact or once)
 
@@ -270,7 +275,7 @@ class NeuralLioPaper(Method):
     def _risks(self, theta: Tensor, batch: ChartBatch) -> Tensor:
         """Return the risks of own parameters on the anchors' domains, then of carried ones on the targets'."""
         support = batch.support
-        features = self.predictor.features(support.x)
+        features = self.seen.predictor.features(support.x)
         where = torch.cat([batch.anchor, batch.target.flatten()])
         if features.requires_grad and not batch.shared:  # slices: to pick rows with their gradient costs a product
             seen = torch.cat([batch.at_anchors(features), batch.at_targets(features)])

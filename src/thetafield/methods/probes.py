@@ -31,27 +31,37 @@ class Probes(nn.Module):
             drawn = torch.randperm(count, generator=torch_stream(problem.seed, "probes"))[:MOST]
             self.index = drawn.sort().values.to(device)
         self.theta = nn.Parameter(problem.predictor.start.repeat(len(self.index), 1))
+        self.steps = 1
+        self.known: Problem | None = None
 
     @torch.no_grad()
     def start_at(self, theta: Tensor) -> None:
-        """Put all probes at one θ."""
+        """Put all probes at one θ, on the backbone as it is now."""
         self.theta.copy_(theta.expand_as(self.theta))
+        self.known = None
+
+    @property
+    def seen(self) -> Problem:
+        """The problem as the probes see it, beyond the backbone where that can be."""
+        if self.known is None:
+            self.known = self.problem.beyond(self.steps * len(self.index) * SAMPLES)
+        return self.known
 
     def loss(self, batch: DomainBatch) -> dict[str, Tensor]:
         """Return the sum of the probes' own risks: each feels its own domain only."""
-        outputs = self.problem.predictor(self.theta, batch.x)
+        outputs = self.seen.predictor(self.theta, batch.x)
         return {"risk": self.problem.risks(outputs, batch).sum()}
 
     def phase(self, method: Method, steps: int) -> Phase:
         """Return the phase of a method that tunes all probes."""
-        domains = self.problem.domains
+        self.steps = steps
         phase = method.sampled_phase("probes", steps, SAMPLES, (Player(self.loss, [self.theta], LR),))
-        return replace(phase, draw=lambda step: domains.draw(self.index, SAMPLES))
+        return replace(phase, draw=lambda step: self.seen.domains.draw(self.index, SAMPLES))
 
     @torch.no_grad()
     def risks(self) -> Tensor:
         """Return R_ij, how far domain i's probe errs on domain j: share of wrong answers, or mean absolute error."""
-        domains, predictor = self.problem.domains, self.problem.predictor
+        domains, predictor = self.seen.domains, self.seen.predictor
         stream = torch_stream(self.problem.seed, "probes", "tried", device=self.index.device)
         batch = domains.draw(self.index, TRIED, stream)
         training = predictor.training

@@ -174,6 +174,15 @@ class Predictor(nn.Module):
         """Return g(x; θ) for b parameter vectors and b × n samples."""
         return self.head(theta, self.features(x), dropout)
 
+    @property
+    def steady(self) -> bool:
+        """Whether a backbone says that it always makes the same of the same input, in training too."""
+        return bool(getattr(self.backbone, "steady", False))
+
+    def beyond(self) -> "Predictor":
+        """Return the head alone, which takes features for inputs."""
+        return Predictor(self.head_module(self.start), lift=self.lift)
+
     def head_module(self, theta: Tensor) -> nn.Module:
         """Return the head alone as an ordinary module with the parameters of one θ of shape (D,)."""
         head = copy.deepcopy(self.template).to(theta.dtype).to_empty(device=theta.device)
