@@ -12,6 +12,7 @@ from thetafield.predictors.base import PREDICTORS, Predictor
 from thetafield.predictors.perceptron import perceptron
 from thetafield.predictors.temporal import LastState
 from thetafield.streams import seeded
+from thetafield.testing import check_predictor
 from thetafield.testing.methods import make_method, toy_problem
 from thetafield.training.fit import fit
 
@@ -69,3 +70,13 @@ def test_what_saves_nothing_or_is_not_always_the_same_stays_as_it_is(monkeypatch
     dropped = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5))
     random = replace(plain, predictor=Predictor(perceptron([4, 5, 2]), dropped).double())
     assert random.beyond(10**6) is random
+
+
+def test_a_backbone_that_is_not_as_steady_as_it_says_is_found_out(monkeypatch):
+    monkeypatch.setattr(
+        LastState,
+        "forward",
+        lambda self, x, old=LastState.forward: nn.functional.dropout(old(self, x), 0.5, self.training),
+    )
+    with pytest.raises(AssertionError, match="says that it is steady"):
+        check_predictor("temporal", (24, 3))

@@ -23,3 +23,13 @@ def check_predictor(name: str, input_shape: tuple[int, ...] = (6,), num_outputs:
     assert sum(p.numel() for p in predictor.module(theta[0]).parameters()) == predictor.dim + sum(
         p.numel() for p in predictor.backbone.parameters()
     )
+    if predictor.steady:
+        predictor.train()
+        alone = torch.cat([predictor.features(part) for part in x.split(1)])
+        torch.testing.assert_close(
+            alone,
+            predictor.features(x),
+            rtol=1e-10,
+            atol=1e-12,
+            msg="the backbone says that it is steady, but its features change from one batch to the next",
+        )
