@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from thetafield.report.store import shortfalls as falls
 from thetafield.report.store import standing
 from thetafield.report.store.comparison import MACRO, MICRO, WORST, Measure, comparison
+from thetafield.report.store.cost import cost
 from thetafield.report.store.pairing import duel_table, duels
 from thetafield.report.store.parts import part_table
 from thetafield.report.store.picture import Picture
@@ -101,7 +102,8 @@ def _section(results: Results, wanted: Wanted, rebuilt: Rebuilt) -> Section:
     suite = results.suite
     text = results.texts.get(suite)
     title = (text.title if text else "") or TITLES.get(suite, suite)
-    plain = Section(suite, title, text.about if text else "", command=results.command(suite))
+    about = " ".join(filter(None, (text.about if text else "", cost(results.trials))))
+    plain = Section(suite, title, about, command=results.command(suite))
     build = BUILDERS.get(suite, _comparison)
     made = build(plain, results, wanted, rebuilt)
     return replace(made, tables=tuple(table.settled() for table in made.tables))

@@ -1,0 +1,58 @@
+"""What the trials of a suite took: hours in which they ran, and hours one after another."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from thetafield.report.store.items import Trial
+
+
+def cost(trials: Sequence[Trial]) -> str:
+    """Say for how long each kind of device was at the trials, and how long they would take one after another.
+
+    Trials that share a device, or its machine, count once for the time in which they run side by side.
+    """
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for result in {trial.key: trial.result for trial in trials}.values():
+        if result.get("device") and result.get("finished"):
+            end = datetime.fromisoformat(result["finished"]).timestamp()
+            found[result["device"].split(",")[0]].append((end - seconds(result), end))
+    said = []
+    for device, spans in sorted(found.items(), key=lambda each: -len(each[1])):
+        alone = sum(end - start for start, end in spans)
+        noun = "trial" if len(spans) == 1 else "trials"
+        said.append(f"{len(spans):,} {noun} ran within {_time(covered(spans))} on {device}, {_time(alone)} in a row")
+    return f"{'; '.join(said)}." if said else ""
+
+
+def seconds(result: Mapping[str, Any]) -> float:
+    """Return how long a trial took; of an older result, what is known of its parts."""
+    if "trial_seconds" in result:
+        return float(result["trial_seconds"])
+    tried = [
+        *((result.get("tuning") or {}).get("draws") or ()),
+        *((result.get("choice") or {}).get("candidates") or ()),
+    ]
+    return float(
+        sum(each.get("seconds") or 0.0 for each in tried) + result["train_seconds"] + (result["eval_seconds"] or 0.0)
+    )
+
+
+def covered(spans: Sequence[tuple[float, float]]) -> float:
+    """Return the length of what spans of time cover together.
+
+    >>> covered([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)])
+    4.0
+    """
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def _time(duration: float) -> str:
+    if duration < 90:
+        return f"{duration:.0f} s"
+    return f"{duration / 60:.0f} min" if duration < 5400 else f"{duration / 3600:.1f} h"
