@@ -144,7 +144,7 @@ def beyond_bounds(panel: Panel) -> Iterable[Shortfall]:
     """Yield numbers of training domains at which ours errs more than the paper's text says."""
     for label, points in panel.lines.items():
         for point in points:
-            cell, item = point.cell(panel.read), point.place.item
+            cell, item = panel.cell(point), point.place.item
             bound = paper()["convergence"].get(f"{point.x:g}")
             if cell is None or cell.value is None or bound is None or item is None or item.dataset != "two-moons":
                 continue
@@ -168,7 +168,7 @@ def not_needed(table: Table) -> Iterable[Shortfall]:
 def gate_in_noise(panel: Panel) -> Iterable[Shortfall]:
     """Yield what the gate does not do under the most noise, where the paper has it "significantly more stable"."""
     plain = METHODS[f"{FAMILY}-paper"].title
-    lines = [{point.x: point.cell(panel.read) for point in panel.lines.get(name, ())} for name in (plain, GATED)]
+    lines = [{point.x: panel.cell(point) for point in panel.lines.get(name, ())} for name in (plain, GATED)]
     shared = [x for x, cell in lines[0].items() if cell and lines[1].get(x)]
     if not shared:
         return

@@ -117,7 +117,8 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     return Picture(
         name="scaling",
         title="Growth of the time of training",
-        caption="Seconds of whole trainings, twenty epochs each. The power is fitted to the upper half of the points.",
+        caption="Seconds of whole trainings, twenty epochs each, the least over seeds. The power is fitted to the "
+        "upper half of the points.",
         alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
@@ -129,7 +130,7 @@ def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float]
     """Return the lines of a panel as they are drawn: mean and standard deviation wherever there are results."""
     curves = []
     for label, points in panel.lines.items():
-        cells = [(point.x, cell) for point in points if (cell := point.cell(panel.read)) is not None]
+        cells = [(point.x, cell) for point in points if (cell := panel.cell(point)) is not None]
         if cells:
             method = next((item.method for point in points if (item := point.place.item)), "")
             curves.append(
@@ -158,7 +159,7 @@ def words_of(panels: Sequence[Panel]) -> str:
     said = []
     for panel in panels:
         for label, points in panel.lines.items():
-            cells = [(point.x, cell) for point in points if (cell := point.cell(panel.read)) is not None]
+            cells = [(point.x, cell) for point in points if (cell := panel.cell(point)) is not None]
             if cells:
                 (first, start), (last, end) = cells[0], cells[-1]
                 said.append(f"{label} over {panel.label}: {start.text} at {first:g}, {end.text} at {last:g}")

@@ -41,11 +41,6 @@ class Point:
     x: float
     place: Place
 
-    def cell(self, read: Callable[[Trial], float]) -> Cell | None:
-        """Return mean and standard deviation; None without a result."""
-        values = [read(trial) for trial in self.place.trials]
-        return Cell.of(values) if values else None
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -67,9 +62,17 @@ class Panel:
     metric: str = "error"
     key: str = "score"
 
-    def read(self, trial: Trial) -> float:
-        """Return what is measured."""
-        return trial.result[self.key]
+    @property
+    def timed(self) -> bool:
+        """Whether it shows times, of which the least is shown: whatever disturbs a training makes it longer."""
+        return self.metric == "seconds"
+
+    def cell(self, point: Point) -> Cell | None:
+        """Return mean and standard deviation at a point, or the least time; None without a result."""
+        values = [trial.result[self.key] for trial in point.place.trials]
+        if not values:
+            return None
+        return Cell(value=min(values), count=len(values)) if self.timed else Cell.of(values)
 
     @property
     def trials(self) -> list[Trial]:
@@ -136,13 +139,13 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
     notes = Notes()
     xs = sorted({point.x for points in panel.lines.values() for point in points})
     found = {(label, p.x): p for label, points in panel.lines.items() for p in points}
-    means = [cell.value for point in found.values() if (cell := point.cell(panel.read)) and cell.value is not None]
+    means = [cell.value for point in found.values() if (cell := panel.cell(point)) and cell.value is not None]
     rows = []
     for label in panel.lines:
         cells = []
         for x in xs:
             point = found.get((label, x), Point(x, Place()))
-            cell, asked = point.cell(panel.read), len(point.place.trials) + len(point.place.gaps)
+            cell, asked = panel.cell(point), len(point.place.trials) + len(point.place.gaps)
             if cell is None:
                 cells.append(empty(point.place, notes))
                 continue
@@ -151,7 +154,8 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
         rows.append(Row(label, tuple(cells)))
     better = "low" if len(rows) > 1 else ""
     columns = tuple(Column(f"{x:g}", "", better) for x in xs)
-    measured = {"seconds": "Seconds of training"}.get(panel.metric, unit(panel.metric).capitalize())
+    measured = "Seconds of training" if panel.timed else unit(panel.metric).capitalize()
+    shown = "the least over seeds" if panel.timed else "mean ± standard deviation over seeds"
     return Table(
         name=f"{results.suite}-{panel.name}",
         title=title,
@@ -159,7 +163,7 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
         columns=columns,
         rows=marked(rows, columns),
         notes=notes.texts,
-        about=f"{measured}, over {panel.label}: mean ± standard deviation over seeds.",
+        about=f"{measured}, over {panel.label}: {shown}.",
         command=results.command(results.suite),
     )
 
