@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from thetafield.report.figures.curves import LINE_COLOURS, MARKS, CurvePanel, frame
+from thetafield.report.figures.curves import CurvePanel, frame, line_looks
 from thetafield.report.style import FAINT, MUTED, PAPER, styled
 
 
@@ -30,19 +30,18 @@ def growth(panels: Sequence[CurvePanel]) -> Figure:
     figure = Figure(figsize=(10.4, 3.1))
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     figure.subplots_adjust(left=0.07, right=0.985, top=0.88, bottom=0.18, wspace=0.2)
+    looks = line_looks([curve for panel in panels for curve in panel.curves])
     for ax, panel in zip(axes, panels, strict=True):
         if not panel.curves:
             frame(ax, panel, [])
             continue
-        for i, curve in enumerate(panel.curves):
-            colour, label = LINE_COLOURS[i % 8], curve.label
+        for curve in panel.curves:
+            (colour, mark), label = looks[curve.label], curve.label
             if len(curve.x) > 1:
                 letter = next((word for word in panel.label.split() if word in ("N", "D")), "x")
                 label = rf"{label} $\propto$ {letter}$^{{\mathregular{{{_power(curve.x, curve.mean)}}}}}$"
-            ax.errorbar(curve.x, curve.mean, curve.spread, color=colour, elinewidth=1, marker=MARKS[i % 8])
-            ax.plot(
-                curve.x, curve.mean, color=colour, marker=MARKS[i % 8], markersize=6, markeredgecolor=PAPER, label=label
-            )
+            ax.errorbar(curve.x, curve.mean, curve.spread, color=colour, elinewidth=1, marker=mark)
+            ax.plot(curve.x, curve.mean, color=colour, marker=mark, markersize=6, markeredgecolor=PAPER, label=label)
         ax.set(xscale="log", yscale="log", xlabel=panel.label, title=panel.title)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

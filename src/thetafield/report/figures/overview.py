@@ -1,7 +1,9 @@
 """A table at a glance: a dot for every method on every dataset, the paper's value as a hollow diamond."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,6 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from thetafield.report.style import FAINT, INK, MUTED, PAPER, UNSEEN, styled
 
 PER_ROW, LINE, HEAD = 4, 0.205, 0.9
+# Times the middle one: means beyond, where they are but few, are told at the edge and do not press the others together.
+FAR, FEW = 3.0, 0.125
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,33 @@ def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]], others: str = "
     return figure
 
 
+def _bound(means: Sequence[float]) -> float:
+    """Return what is shown at most.
+
+    >>> _bound([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0, 16.0]), _bound([1.0, 2.0, 16.0])
+    (6.0, inf)
+    """
+    bound = FAR * median(means) if means else math.inf
+    return bound if sum(mean > bound for mean in means) <= FEW * len(means) else math.inf
+
+
 def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
+    bound = _bound([mark.mean for mark in marks if mark.mean is not None])
     for row, mark in enumerate(marks):
         colour = UNSEEN if mark.main else INK
-        if mark.paper is not None:
+        beyond = [f"{mark.mean:.3g} ▸"] if mark.mean is not None and mark.mean > bound else []
+        if mark.paper is not None and mark.paper > bound:
+            beyond.append(f"◇ {mark.paper:.3g} ▸")
+        elif mark.paper is not None:
             ax.plot(mark.paper, row, "D", color=MUTED, markerfacecolor=PAPER, markersize=4.5, zorder=2)
-        if mark.mean is not None:
+        if beyond:
+            beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "size": 7.5}
+            ax.text(0.985, row, "  ".join(beyond), color=UNSEEN if mark.main else MUTED, **beside)
+        if mark.mean is not None and mark.mean <= bound:
             ax.errorbar(
                 mark.mean,
                 row,
-                xerr=mark.spread,
+                xerr=min(mark.spread, bound - mark.mean),
                 fmt="o",
                 color=colour,
                 markersize=5,
