@@ -257,6 +257,7 @@ class NeuralLio(NeuralLioPaper):
         assert self.probes is not None
         z = self.problem.domains.z[self.probes.index]
         metric = learn_metric(z, self.probes.risks(), self.problem.seed)
+        self.probes.known = None  # the backbone moves on
         if metric.kind != "even":
             self.learned.adopt(metric)
 
