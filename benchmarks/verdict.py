@@ -7,6 +7,7 @@ interval of the paired difference holds zero. Who had no place in the budget is 
 cases nobody was left out (`whole`).
 
 Run: python benchmarks/verdict.py --store out/verdict --budget 10 --out results/cpu/verdict.json
+On a machine with many cores, eight cases at a time with two cores each: … --at-once 8
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,7 @@ from thetafield.training.train import pick_device
 
 PLACES = ("eurosat", "arxiv-titles", "weather-aus", "atmosphere", "camels", "pedestrians", "metr-la", "tpt48")
 TIMES = ("elec2", "housing")
+CORES = 2  # of a case, of those that run side by side
 CASES = [(name, kind) for name in PLACES for kind in ("random", "blocked", "edge")] + [(name, "time") for name in TIMES]
 
 
@@ -82,6 +85,7 @@ def main() -> None:
     parser.add_argument("--methods", help="Names with commas between; those of compare by default.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--at-once", type=int, default=1, help="Cases side by side, each on two cores of its own.")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, help="File of all cases; those that are there are not run again.")
     arguments = parser.parse_args()
@@ -97,9 +101,18 @@ def main() -> None:
     for case in told:
         if differs := _difference(case, arguments):
             parser.error(f"{arguments.out} was made with {differs}: give the same arguments, or another --out.")
+    if arguments.at_once > 1:
+        missing = [
+            f"{name}/{kind}"
+            for name, kind in wanted
+            if (name, kind) not in found and not (arguments.store / f"{name}-{kind}" / "case.json").exists()
+        ]
+        _side_by_side(missing, arguments.at_once)
     for name, kind in wanted:
         place = arguments.store / f"{name}-{kind}"
         done = place / "case.json"
+        if arguments.at_once > 1 and not done.exists() and (name, kind) not in found:
+            continue  # it failed, and has said so
         if not done.exists() and (name, kind) not in found:
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
             write_json(done, _case(name, kind, place, arguments))
@@ -116,12 +129,38 @@ def main() -> None:
     print(json.dumps({"right": summary["right"], "cases": summary["cases"], "share": summary["share"]}))
 
 
+def _side_by_side(cases: list[str], count: int) -> None:
+    """Run cases as programs of their own, each bound to two cores that no other has."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < CORES * count:
+        raise SystemExit(f"--at-once {count} takes {CORES * count} cores, but there are {len(cores)}.")
+    free = [set(cores[CORES * place : CORES * (place + 1)]) for place in range(count)]
+    words = sys.argv
+    for option in ("--only", "--at-once", "--out"):  # who waits here writes the file
+        words = _without(words, option)
+    running: list[tuple[subprocess.Popen[bytes], set[int]]] = []
+    try:
+        while cases or running:
+            for child, own in [each for each in running if each[0].poll() is not None]:
+                running.remove((child, own))
+                free.append(own)
+            while cases and free:
+                own = free.pop()
+                child = subprocess.Popen([sys.executable, *words, "--only", cases.pop(0)])
+                os.sched_setaffinity(child.pid, own)
+                running.append((child, own))
+            time.sleep(0.5)
+    finally:
+        for child, _ in running:
+            child.terminate()
+
+
 def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     """Return all cases that are known, those of earlier runs among them."""
     cases = [found[case] for case in CASES if case in found]
     right = sum(case["right"] for case in cases)
     return {
-        "command": "python " + " ".join(_without_only(sys.argv)),
+        "command": "python " + " ".join(_without(sys.argv, "--only")),
         "right": right,
         "cases": len(cases),
         "share": right / max(1, len(cases)),
@@ -131,11 +170,11 @@ def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _without_only(words: list[str]) -> list[str]:
-    """Return a command for all cases: who is asked for one of them goes on from the others."""
-    if "--only" not in words:
+def _without(words: list[str], option: str) -> list[str]:
+    """Return a command without one of its options: who is asked for one case goes on from the others."""
+    if option not in words:
         return words
-    start = words.index("--only")
+    start = words.index(option)
     end = next((i for i in range(start + 1, len(words)) if words[i].startswith("--")), len(words))
     return words[:start] + words[end:]
 
@@ -219,11 +258,14 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
     }
 
 
-def _commit() -> str:
-    """Return which code was measured."""
-    return subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-    ).stdout.strip()
+def _commit() -> str | None:
+    """Return which code was measured, where it lies in its repository."""
+    words = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() or None
 
 
 def _trial(task: HeldOut, each: Allotment, seed: int) -> FoldTrial:
