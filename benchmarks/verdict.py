@@ -78,7 +78,7 @@ class HeldOut:
 
 def main() -> None:
     """Run the cases that the store lacks and say how many verdicts were right."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("--store", type=Path, required=True, help="Folder of the work; what is there is not run again.")
     parser.add_argument("--budget", type=float, default=10.0, help="Minutes of each comparison.")
     parser.add_argument("--only", nargs="*", default=[], help="Datasets, or cases such as camels/edge.")
@@ -101,18 +101,21 @@ def main() -> None:
     for case in told:
         if differs := _difference(case, arguments):
             parser.error(f"{arguments.out} was made with {differs}: give the same arguments, or another --out.")
+    failed: list[str] = []
     if arguments.at_once > 1:
         missing = [
             f"{name}/{kind}"
             for name, kind in wanted
             if (name, kind) not in found and not (arguments.store / f"{name}-{kind}" / "case.json").exists()
         ]
-        _side_by_side(missing, arguments.at_once)
+        if missing and pick_device(arguments.device).type != "cpu":
+            parser.error("--at-once is for cores, each case with its own: give --device cpu.")
+        failed = _side_by_side(missing, arguments.at_once)
     for name, kind in wanted:
         place = arguments.store / f"{name}-{kind}"
         done = place / "case.json"
-        if arguments.at_once > 1 and not done.exists() and (name, kind) not in found:
-            continue  # it failed, and has said so
+        if f"{name}/{kind}" in failed:
+            continue
         if not done.exists() and (name, kind) not in found:
             print(f"{name}, {kind}", file=sys.stderr, flush=True)
             write_json(done, _case(name, kind, place, arguments))
@@ -127,10 +130,12 @@ def main() -> None:
             write_json(arguments.out, _summary(found))
     summary = _summary(found)
     print(json.dumps({"right": summary["right"], "cases": summary["cases"], "share": summary["share"]}))
+    if failed:
+        raise SystemExit(f"{', '.join(failed)} failed, as told above; the same command tries again.")
 
 
-def _side_by_side(cases: list[str], count: int) -> None:
-    """Run cases as programs of their own, each bound to two cores that no other has."""
+def _side_by_side(cases: list[str], count: int) -> list[str]:
+    """Run cases as programs of their own, each bound to two cores that no other has; return those that failed."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < CORES * count:
         raise SystemExit(f"--at-once {count} takes {CORES * count} cores, but there are {len(cores)}.")
@@ -138,21 +143,25 @@ def _side_by_side(cases: list[str], count: int) -> None:
     words = sys.argv
     for option in ("--only", "--at-once", "--out"):  # who waits here writes the file
         words = _without(words, option)
-    running: list[tuple[subprocess.Popen[bytes], set[int]]] = []
+    running: list[tuple[subprocess.Popen[bytes], set[int], str]] = []
+    failed = []
     try:
         while cases or running:
-            for child, own in [each for each in running if each[0].poll() is not None]:
-                running.remove((child, own))
+            for child, own, case in [each for each in running if each[0].poll() is not None]:
+                running.remove((child, own, case))
                 free.append(own)
+                failed += [case] if child.returncode else []
             while cases and free:
                 own = free.pop()
-                child = subprocess.Popen([sys.executable, *words, "--only", cases.pop(0)])
+                case = cases.pop(0)
+                child = subprocess.Popen([sys.executable, *words, "--at-once", "1", "--only", case])
                 os.sched_setaffinity(child.pid, own)
-                running.append((child, own))
+                running.append((child, own, case))
             time.sleep(0.5)
     finally:
-        for child, _ in running:
+        for child, _, _ in running:
             child.terminate()
+    return failed
 
 
 def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
@@ -171,7 +180,8 @@ def _summary(found: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _without(words: list[str], option: str) -> list[str]:
-    """Return a command without one of its options: who is asked for one case goes on from the others."""
+    """Return a command without one of its options and what belongs to it."""
+    words = [word for word in words if not word.startswith(f"{option}=")]
     if option not in words:
         return words
     start = words.index(option)
@@ -199,6 +209,7 @@ def _difference(case: dict[str, Any], arguments: argparse.Namespace) -> str | No
 
 def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what the verdict of one dataset and kind of folds is worth."""
+    code = _commit()
     data = DATASETS[name](arguments.seed)
     whole = DomainSet.concatenate([data.train, *data.test.values()])
     if whole.on_disk:
@@ -254,13 +265,14 @@ def _case(name: str, kind: str, place: Path, arguments: argparse.Namespace) -> d
         "seed": arguments.seed,
         "methods": _methods(arguments),
         "device": result["device"],
-        "versions": result["versions"] | {"commit": _commit()},
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": result["versions"] | {"commit": code},
     }
 
 
 def _commit() -> str | None:
     """Return which code was measured, where it lies in its repository."""
-    words = ["git", "rev-parse", "--short", "HEAD"]
+    words = ["git", "describe", "--always", "--dirty"]
     try:
         done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True)
     except FileNotFoundError:

@@ -130,7 +130,7 @@ def test_laws_and_times_and_trust(builder):
     plain = next(row for row in laws.rows if row.title.endswith("T-Plain"))
     assert plain.cells[0].text == "–" and plain.cells[0].printed is None and laws.notes
     times = time_table(builder.read().of("runtime"), "Times")
-    assert [(one.value, one.printed.mean) for one in times.rows[0].cells] == [(10.5, 540.0), (0.5, 0.1)]
+    assert [(one.value, one.printed.mean) for one in times.rows[0].cells] == [(10.0, 540.0), (0.5, 0.1)]
     trust = trust_table(builder.read().of("laws"))
     assert [one.value for one in trust.rows[0].cells] == pytest.approx([0.5, 0.7, 91.0, 1.5])
     assert trust_table(builder.read().of("runtime")).empty

@@ -240,6 +240,18 @@ def test_drain_visits_domains_in_order_with_all_their_samples():
     assert next(batches, None) is None
 
 
+def test_drain_begins_anew_in_a_second_training():
+    method = make_method("drain", toy_problem(ordered=True), epochs=1, batch=4)
+    fit(method)
+    (phase,) = method.phases()
+    phase.begin()
+    batch = next(iter(phase.batches(0)))
+    given, state, memory = (torch.tanh(part[0](method.noise[0])) for part in method.beginning)
+    state, memory = lstm_by_hand(method.cell, given, state, memory)
+    method.loss(batch)
+    torch.testing.assert_close(method.generated[0], method.decoder(state))
+
+
 def test_drain_takes_more_epochs_for_numbers():
     assert make_method("drain", toy_problem(ordered=True), epochs=None).epochs == 20
     assert make_method("drain", toy_problem(ordered=True, regression=True), epochs=None).epochs == 60

@@ -60,13 +60,14 @@ class Problem:
 
     @torch.no_grad()
     def beyond(self, passes: int) -> "Problem":
-        """Return the same problem with features for inputs, where the backbone is left as it is from here on.
-
-        What it makes of every sample is then known once and for all. It stays the problem itself where that saves
-        nothing or needs too much memory, and where the same sample does not always give the same features.
+        """Let a backbone that does not change from here on be passed once by every sample.
 
         Args:
             passes: Samples that would pass through the backbone otherwise.
+
+        Returns:
+            The problem with features for inputs; the problem itself where that saves nothing or needs too much memory,
+            or where the same sample does not always give the same features.
         """
         domains, predictor = self.domains, self.predictor
         rows = len(domains.x)

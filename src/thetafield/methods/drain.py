@@ -38,7 +38,8 @@ class DRAIN(Method):
     code (the skip connection of their paper is not in it). The first step starts from noise through three learned
     maps. The future is one step from the last state, never advanced: all future domains share one θ. The loss is the
     problem's, the authors' is the squared error for numbers. A shared backbone is trained along; the head is generated.
-    Domains at equal times keep their order.
+    Domains at equal times keep their order. A mini-batch with fewer samples is filled up with samples that weigh
+    nothing, which layers that normalise over a batch would see.
 
     Args:
         problem: The training side.
@@ -83,6 +84,7 @@ class DRAIN(Method):
         self.lr, self.weight_decay = lr, weight_decay
         self.order = torch.argsort(z[:, 0], stable=True)
         self.sizes = problem.domains.sizes[self.order].tolist()
+        self.first_rows = problem.domains.offsets[self.order].tolist()
         lengths = [self.epochs * -(-size // batch) for size in self.sizes]
         self.starts = [0, *accumulate(lengths)]  # the first step on each domain, and the number of all
         self.cell = nn.LSTMCell(latent_dim, latent_dim)
@@ -106,10 +108,8 @@ class DRAIN(Method):
         """Return the next (θ, state, memory), from noise the first time and from the last ones after that."""
         started = [part(self.noise) for part in self.beginning]
         # Copies: the buffers are written before the gradient is asked for.
-        begun, last = (
-            self.begun.clone(),
-            [self.encoder(self.generated.clone()), self.state.clone(), self.memory.clone()],
-        )
+        last = [self.encoder(self.generated.clone()), self.state.clone(), self.memory.clone()]
+        begun = self.begun.clone()
         given, state, memory = (torch.where(begun, *pair) for pair in zip(last, started, strict=True))
         state, memory = self.cell(given, (state, memory))
         return self.decoder(state), state, memory
@@ -126,6 +126,10 @@ class DRAIN(Method):
             self.learned.theta.index_copy_(0, batch.place, theta)
         return {"risk": self.problem.risks(outputs, batch.samples).mean()}
 
+    def start_anew(self) -> None:
+        """Let the next step be the first one."""
+        self.begun.fill_(False)
+
     def begin_epoch(self, epoch: int) -> None:
         """Lay out the next mini-batches of the domains whose turn it is, shuffled anew in every pass."""
         first = epoch * self.steps_per_epoch
@@ -133,7 +137,6 @@ class DRAIN(Method):
         rows = torch.zeros(self.rows.shape, dtype=torch.long)
         weight = torch.zeros(self.weight.shape, dtype=self.weight.dtype)
         places = [bisect_right(self.starts, step) - 1 for step in steps]
-        starts = self.problem.domains.offsets[self.order].tolist()
         shuffled: dict[tuple[int, int], tuple[Tensor, ...]] = {}
         for slot, (step, place) in enumerate(zip(steps, places, strict=True)):
             passes, number = divmod(step - self.starts[place], -(-self.sizes[place] // self.batch))
@@ -141,7 +144,7 @@ class DRAIN(Method):
                 stream = torch_stream(self.problem.seed, "samples", place, passes)
                 shuffled[place, passes] = torch.randperm(self.sizes[place], generator=stream).split(self.batch)
             within = shuffled[place, passes][number]
-            rows[slot] = starts[place]
+            rows[slot] = self.first_rows[place]
             rows[slot, : len(within)] += within
             weight[slot, : len(within)] = 1 / len(within)
         self.place[: len(places)] = torch.tensor(places).to(self.place)
@@ -166,6 +169,7 @@ class DRAIN(Method):
                 players=(Player(self.loss, learned, self.lr, self.weight_decay),),
                 seed=self.problem.seed,
                 device=self.problem.domains.z.device,
+                begin=self.start_anew,
                 begin_epoch=self.begin_epoch,
                 captured=not self.problem.domains.on_disk,
             )

@@ -163,6 +163,7 @@ def train_field(
     if checkpoint is not None:
         fingerprint = {
             "method": method,
+            "revision": learner.revision,
             "options": method_options,
             "predictor": predictor,
             "predictor options": predictor_options,

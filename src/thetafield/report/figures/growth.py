@@ -40,7 +40,6 @@ def growth(panels: Sequence[CurvePanel]) -> Figure:
             if len(curve.x) > 1:
                 letter = next((word for word in panel.label.split() if word in ("N", "D")), "x")
                 label = rf"{label} $\propto$ {letter}$^{{\mathregular{{{_power(curve.x, curve.mean)}}}}}$"
-            ax.errorbar(curve.x, curve.mean, curve.spread, color=colour, elinewidth=1, marker=mark)
             ax.plot(curve.x, curve.mean, color=colour, marker=mark, markersize=6, markeredgecolor=PAPER, label=label)
         ax.set(xscale="log", yscale="log", xlabel=panel.label, title=panel.title)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

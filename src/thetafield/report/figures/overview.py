@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from thetafield.report.style import FAINT, INK, MUTED, PAPER, UNSEEN, styled
 
 PER_ROW, LINE, HEAD = 4, 0.205, 0.9
-# Times the middle one: means beyond, where they are but few, are told at the edge and do not press the others together.
+# Times the middle one: values beyond, where they are few, are told at the edge and do not press the others together.
 FAR, FEW = 3.0, 0.125
 
 
@@ -74,18 +74,18 @@ def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]], others: str = "
     return figure
 
 
-def _bound(means: Sequence[float]) -> float:
+def _bound(values: Sequence[float]) -> float:
     """Return what is shown at most.
 
     >>> _bound([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0, 16.0]), _bound([1.0, 2.0, 16.0])
     (6.0, inf)
     """
-    bound = FAR * median(means) if means else math.inf
-    return bound if sum(mean > bound for mean in means) <= FEW * len(means) else math.inf
+    bound = FAR * median(values) if values else math.inf
+    return bound if sum(value > bound for value in values) <= FEW * len(values) else math.inf
 
 
 def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
-    bound = _bound([mark.mean for mark in marks if mark.mean is not None])
+    bound = _bound([value for mark in marks for value in (mark.mean, mark.paper) if value is not None])
     for row, mark in enumerate(marks):
         colour = UNSEEN if mark.main else INK
         beyond = [f"{mark.mean:.3g} ▸"] if mark.mean is not None and mark.mean > bound else []
@@ -100,7 +100,7 @@ def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
             ax.errorbar(
                 mark.mean,
                 row,
-                xerr=min(mark.spread, bound - mark.mean),
+                xerr=[[mark.spread], [min(mark.spread, bound - mark.mean)]],
                 fmt="o",
                 color=colour,
                 markersize=5,

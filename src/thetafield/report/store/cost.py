@@ -11,7 +11,7 @@ from thetafield.report.store.items import Trial
 def cost(trials: Sequence[Trial]) -> str:
     """Say for how long each kind of device was at the trials, and how long they would take one after another.
 
-    Trials that share a device, or its machine, count once for the time in which they run side by side.
+    Trials that run side by side count once for that time, as on one device of a kind.
     """
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for result in {trial.key: trial.result for trial in trials}.values():
@@ -21,22 +21,22 @@ def cost(trials: Sequence[Trial]) -> str:
     said = []
     for device, spans in sorted(found.items(), key=lambda each: -len(each[1])):
         alone = sum(end - start for start, end in spans)
-        noun = "trial" if len(spans) == 1 else "trials"
-        said.append(f"{len(spans):,} {noun} ran within {_time(covered(spans))} on {device}, {_time(alone)} in a row")
+        noun, took = "trial" if len(spans) == 1 else "trials", _time(covered(spans))
+        more = f" ({_time(alone)} one after another)" if _time(alone) != took else ""
+        said.append(f"{len(spans):,} {noun} took {took} of {device}{more}")
     return f"{'; '.join(said)}." if said else ""
 
 
 def seconds(result: Mapping[str, Any]) -> float:
-    """Return how long a trial took; of an older result, what is known of its parts."""
-    if "trial_seconds" in result:
-        return float(result["trial_seconds"])
+    """Return how long a trial took: its last run, or its parts, where these were not all of one run or that is old."""
     tried = [
         *((result.get("tuning") or {}).get("draws") or ()),
         *((result.get("choice") or {}).get("candidates") or ()),
     ]
-    return float(
+    parts = (
         sum(each.get("seconds") or 0.0 for each in tried) + result["train_seconds"] + (result["eval_seconds"] or 0.0)
     )
+    return max(float(result.get("trial_seconds") or 0.0), parts)
 
 
 def covered(spans: Sequence[tuple[float, float]]) -> float:

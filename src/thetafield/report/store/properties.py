@@ -103,7 +103,7 @@ def by_method(
         columns=columns,
         rows=marked(rows, columns, by_part=True),
         notes=notes.texts,
-        about=f"{about} Mean ± standard deviation over seeds.",
+        about=f"{about} {'The least' if metric == 'seconds' else 'Mean ± standard deviation'} over seeds.",
         command=results.command(results.suite),
     )
 

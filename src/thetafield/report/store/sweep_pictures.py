@@ -42,7 +42,8 @@ def overview_picture(table: Table) -> Picture | None:
     return Picture(
         name=f"{table.name}-overview",
         title="At a glance",
-        caption="A dot is the mean over seeds, its line the standard deviation. What has no results is left out.",
+        caption="A dot is the mean over seeds, its line the standard deviation. What lies far beyond the others is "
+        "written at the edge, and what has no results is left out.",
         alt=f"The values of the table as dots, one panel for each dataset. The best are: {best}.",
         command=table.command,
         draw=lambda: overview(columns, others="with a part changed" if apart else "other methods"),
@@ -127,7 +128,7 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
 
 
 def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = ()) -> CurvePanel:
-    """Return the lines of a panel as they are drawn: mean and standard deviation wherever there are results."""
+    """Return the lines of a panel as they are drawn, wherever there are results."""
     curves = []
     for label, points in panel.lines.items():
         cells = [(point.x, cell) for point in points if (cell := panel.cell(point)) is not None]

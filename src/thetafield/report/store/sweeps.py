@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from thetafield.methods.base import METHODS
-from thetafield.report.store.cells import empty, fewer
+from thetafield.report.store.cells import empty, fewer, summed_up
 from thetafield.report.store.grid import Place, dataset_setting, method_setting, place
 from thetafield.report.store.items import Item, Trial
 from thetafield.report.store.reading import Results
@@ -62,17 +62,10 @@ class Panel:
     metric: str = "error"
     key: str = "score"
 
-    @property
-    def timed(self) -> bool:
-        """Whether it shows times, of which the least is shown: whatever disturbs a training makes it longer."""
-        return self.metric == "seconds"
-
     def cell(self, point: Point) -> Cell | None:
         """Return mean and standard deviation at a point, or the least time; None without a result."""
         values = [trial.result[self.key] for trial in point.place.trials]
-        if not values:
-            return None
-        return Cell(value=min(values), count=len(values)) if self.timed else Cell.of(values)
+        return summed_up(values, self.metric) if values else None
 
     @property
     def trials(self) -> list[Trial]:
@@ -154,8 +147,9 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
         rows.append(Row(label, tuple(cells)))
     better = "low" if len(rows) > 1 else ""
     columns = tuple(Column(f"{x:g}", "", better) for x in xs)
-    measured = "Seconds of training" if panel.timed else unit(panel.metric).capitalize()
-    shown = "the least over seeds" if panel.timed else "mean ± standard deviation over seeds"
+    timed = panel.metric == "seconds"
+    measured = "Seconds of training" if timed else unit(panel.metric).capitalize()
+    shown = "the least over seeds" if timed else "mean ± standard deviation over seeds"
     return Table(
         name=f"{results.suite}-{panel.name}",
         title=title,
