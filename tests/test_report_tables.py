@@ -124,13 +124,17 @@ def test_laws_and_times_and_trust(builder):
         builder.trial("laws", "two-moons", "neurallio", seed, [1, 2, 3], extra=told)
         builder.trial("laws", "two-moons", "neurallio-plain", seed, [1, 2, 3])
         builder.trial("runtime", "yearbook", "koodos", seed, [1, 2, 3])
+        chosen = {"choice": {"candidates": [{"seconds": 20.0 + seed}, {"seconds": None}]}}
+        builder.trial("runtime", "yearbook", "neurallio", seed, [1, 2, 3], extra=chosen)
     laws = law_table(builder.read().of("laws"), "Laws")
     found = cell(laws, "NeuralLio", "Associativity")
     assert (found.value, found.printed.mean, found.mark) == (98.0, 99.1, "")
     plain = next(row for row in laws.rows if row.title.endswith("T-Plain"))
     assert plain.cells[0].text == "–" and plain.cells[0].printed is None and laws.notes
     times = time_table(builder.read().of("runtime"), "Times")
-    assert [(one.value, one.printed.mean) for one in times.rows[0].cells] == [(10.0, 540.0), (0.5, 0.1)]
+    assert [one.value for one in times.rows[0].cells] == [0.0, 10.0, 0.5]
+    assert [one.printed.mean for one in times.rows[0].cells[1:]] == [540.0, 0.1]
+    assert cell(times, "NeuralLio", "choosing, s").value == 20.0  # a choice inside fit is told, not hidden
     trust = trust_table(builder.read().of("laws"))
     assert [one.value for one in trust.rows[0].cells] == pytest.approx([0.5, 0.7, 91.0, 1.5])
     assert trust_table(builder.read().of("runtime")).empty

@@ -29,14 +29,21 @@ def cost(trials: Sequence[Trial]) -> str:
 
 def seconds(result: Mapping[str, Any]) -> float:
     """Return how long a trial took: its last run, or its parts, where these were not all of one run or that is old."""
+    parts = choosing(result) + result["train_seconds"] + (result["eval_seconds"] or 0.0)
+    return max(float(result.get("trial_seconds") or 0.0), parts)
+
+
+def choosing(result: Mapping[str, Any]) -> float:
+    """Return how long options were looked for on held-out training domains: drawn settings, and a method's own choice.
+
+    >>> choosing({"tuning": {"draws": [{"seconds": 2.0}]}, "choice": {"candidates": [{"seconds": 1.0}]}})
+    3.0
+    """
     tried = [
         *((result.get("tuning") or {}).get("draws") or ()),
         *((result.get("choice") or {}).get("candidates") or ()),
     ]
-    parts = (
-        sum(each.get("seconds") or 0.0 for each in tried) + result["train_seconds"] + (result["eval_seconds"] or 0.0)
-    )
-    return max(float(result.get("trial_seconds") or 0.0), parts)
+    return sum((each.get("seconds") or 0.0 for each in tried), start=0.0)
 
 
 def covered(spans: Sequence[tuple[float, float]]) -> float:

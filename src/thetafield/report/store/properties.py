@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from thetafield.report.store.cells import beside, column_cells, has_ours
+from thetafield.report.store.cost import choosing
 from thetafield.report.store.grid import Line, grid
 from thetafield.report.store.items import Item, Trial
 from thetafield.report.store.paper import FAMILY, LAWS, Printed, is_ours, printed_law, printed_seconds
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Notes, Row, Table, marked
 
-TIMES = {"train_seconds": "training, s", "eval_seconds": "testing, s"}
 Read = Callable[[str], Callable[[Trial], float | None]]
 
 
@@ -30,11 +30,15 @@ def law_table(results: Results, title: str) -> Table:
 
 
 def time_table(results: Results, title: str) -> Table:
-    """Return the seconds of training and testing, the paper's beside ours."""
-    heads = [(key, Column(words, "", "low", True)) for key, words in TIMES.items()]
+    """Return the seconds of choosing options, of training and of testing, the paper's beside ours."""
+    heads = [
+        ("choosing", Column("choosing, s", "of options, before it trains", "")),
+        ("train_seconds", Column("training, s", "", "low", True)),
+        ("eval_seconds", Column("testing, s", "", "low", True)),
+    ]
 
     def read(key: str) -> Callable[[Trial], float | None]:
-        return lambda trial: trial.result[key]
+        return lambda trial: choosing(trial.result) if key == "choosing" else trial.result[key]
 
     devices = sorted({trial.result["device"] for trial in results.trials if trial.result.get("device")})
     about = f"Seconds of one trial on {' and '.join(devices) or 'this machine'}; the paper's are on an RTX 3090."
