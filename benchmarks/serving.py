@@ -1,6 +1,6 @@
 """The prediction service under load: requests a second, latency, lost answers, and what malformed requests do to it.
 
-The service is a process of its own, and so is the client (service_load.py), which sends 1,000 requests a second, or as
+The service is a process of its own, and so is the client (service_load.py), which sends 1,050 requests a second, or as
 many as are answered. Both share this machine's cores.
 
 Run: python benchmarks/serving.py --field out/two-moons-neurallio-0 --out results/cpu/serving.json
@@ -27,7 +27,7 @@ from service_malformed import fuzz, malformed
 from service_wire import HOST
 from thetafield.files import write_json
 
-RATE = 1000  # requests a second that the service has to bear
+RATE = 1050  # requests a second: at least 1,000 have to be borne, and those under way at the end count for none
 MIDDLE = ("requests_per_second", "p50_ms", "p99_ms", "service_cpu_ms_per_request", "service_waited_for_a_core")
 
 
@@ -74,6 +74,8 @@ def loads(connections: int) -> dict[str, tuple[str, int, float]]:
     """Return the loads that are measured: descriptors, connections and requests a second; 0 waits for answers alone."""
     kinds = [
         ("one z", 64, RATE),
+        ("own z", 64, RATE),
+        ("new z", 64, RATE),
         ("one z", connections, 0),
         ("one z", 64, 0),
         ("own z", connections, 0),

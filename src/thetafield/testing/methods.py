@@ -1,9 +1,11 @@
 """The conformance suite of methods."""
 
 import inspect
+import tempfile
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,8 @@ from thetafield.options import checked, schema
 from thetafield.predictors.base import PREDICTORS
 from thetafield.streams import seeded
 from thetafield.training.capture import StepRunner
-from thetafield.training.fit import fit
+from thetafield.training.checkpoint import Checkpoint
+from thetafield.training.fit import Progress, fit
 from thetafield.training.running import Running
 
 # Small settings by option name: a suite that runs on every method cannot know each one's options.
@@ -120,6 +123,7 @@ def check_method(name: str) -> None:
         check_permutation(name)
     check_rebuilt(name)
     check_images(name)
+    check_resumed(name)
     if not METHODS[name].needs.descriptor:
         check_ignores_descriptors(name)
 
@@ -287,6 +291,36 @@ def check_rebuilt(name: str) -> None:
 
 def check_images(name: str) -> None:
     """Images with a backbone of convolutions are learned from, and scored, like rows of numbers."""
+    method = _of_images(name)
+    fit(method)
+    domains = method.problem.domains
+    shown = domains.x[None, :5].expand(len(domains), -1, -1, -1, -1)
+    outputs = method.predictor.eval()(method.field().eval()(domains.z), shown)
+    assert torch.isfinite(outputs).all(), f"{name}: images have no finite outputs"
+
+
+def check_resumed(name: str) -> None:
+    """Stopped after half of its epochs and begun again, a training with a backbone ends in the same bits."""
+    whole, stopped, resumed = (_of_images(name) for _ in range(3))
+    epochs = len(fit(whole).history)
+    seen = 0
+
+    def report(progress: Progress) -> None:
+        nonlocal seen
+        seen += 1
+        if 2 * seen > epochs:
+            raise InterruptedError
+
+    with tempfile.TemporaryDirectory() as folder:
+        with suppress(InterruptedError):
+            fit(stopped, Checkpoint(Path(folder), {}, every=0.0), report)
+        fit(resumed, Checkpoint(Path(folder), {}, every=0.0))
+    expected = whole.state_dict()
+    for key, value in resumed.state_dict().items():
+        assert torch.equal(value, expected[key]), f"{name}: {key} differs after a stop"
+
+
+def _of_images(name: str) -> Method:
     plain = _problem(name).domains
     images = torch.randint(256, (plain.x.shape[0], 3, 8, 8), generator=torch.Generator().manual_seed(0))
     domains = replace(plain, x=images.to(torch.uint8), z=plain.z.float())
@@ -294,10 +328,7 @@ def check_images(name: str) -> None:
         predictor = PREDICTORS["convnet"]((3, 8, 8), 2, hidden=(4,))
         method = make_learner(name, Problem(domains, predictor, "cross_entropy", 0))
     assert isinstance(method, Method)
-    fit(method)
-    shown = domains.x[None, :5].expand(len(domains), -1, -1, -1, -1)
-    outputs = method.predictor.eval()(method.field().eval()(domains.z), shown)
-    assert torch.isfinite(outputs).all(), f"{name}: images have no finite outputs"
+    return method
 
 
 def check_ignores_descriptors(name: str) -> None:

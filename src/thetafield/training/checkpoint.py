@@ -1,6 +1,7 @@
 """A run's whole state in one file, written whole or not at all: safetensors with JSON in its header."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from thetafield.errors import FormatError
 from thetafield.files import write_whole
 from thetafield.training.spread import Spread
 
-FORMAT = 2
+FORMAT = 3
 NAME = "checkpoint.safetensors"
 NOT_SPREAD = Spread()
 
@@ -70,9 +71,11 @@ class Checkpoint:
         }
         if not spread.ranks.first:
             return
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        same = _same(tensors)
+        tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items() if name not in same}
         header = {
             "format": FORMAT,
+            "same": same,
             "fingerprint": self.fingerprint,
             "phase": state.phase,
             "epoch": state.epoch,
@@ -111,7 +114,7 @@ class Checkpoint:
                 )
         best = header["best_loss"]
         groups: dict[str, dict[str, Tensor]] = {"method": {}, "optimiser": {}, "best": {}}
-        for name, tensor in tensors.items():
+        for name, tensor in [*tensors.items(), *((name, tensors[first]) for name, first in header["same"].items())]:
             group, _, key = name.partition("/")
             groups[group][key] = tensor
         return State(
@@ -125,3 +128,18 @@ class Checkpoint:
             optimiser=groups["optimiser"],
             best=groups["best"],
         )
+
+
+def _same(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return, by name, the first name of the same tensor: a backbone that two models share is written once.
+
+    >>> one = torch.zeros(2)
+    >>> _same({"a": one, "b": torch.zeros(2), "c": one.detach()})
+    {'c': 'a'}
+    """
+    first, found = dict[tuple[object, ...], str](), dict[str, str]()
+    for name, tensor in tensors.items():
+        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        if tensor.numel() and first.setdefault(place, name) != name:
+            found[name] = first[place]
+    return found
