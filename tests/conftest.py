@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -40,3 +41,15 @@ def builder(tmp_path):
     from reported import Builder
 
     return Builder(tmp_path / "store")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a folder on a disk of 48 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", place], capture_output=True)
+    if mount.returncode:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)

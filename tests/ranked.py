@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from thetafield.data.shard import Shard
 from thetafield.errors import DivergenceError
 from thetafield.ranks import Ranks
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training.checkpoint import NAME, Checkpoint
 from thetafield.training.fit import fit
 

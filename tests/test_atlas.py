@@ -14,7 +14,7 @@ from thetafield.geometry.atlas import partition_of_unity
 from thetafield.predictors.base import Predictor
 from thetafield.predictors.perceptron import perceptron
 from thetafield.streams import seeded
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training.fit import fit
 
 

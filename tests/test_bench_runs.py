@@ -152,17 +152,6 @@ def test_a_trial_that_hears_no_alarm_is_ended_all_the_same(tmp_path, monkeypatch
     assert sentence == "The trial took longer than 12 s and did not stop: its process was ended."
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", place], capture_output=True)
-    if mount.returncode:
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
 def test_a_full_disk_stops_the_suite_and_loses_nothing(tmp_path, small_disk):
     suite = written(tmp_path)
     with pytest.raises(StoreError, match="is full: make room and give the same command again") as caught:

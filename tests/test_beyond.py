@@ -13,7 +13,7 @@ from thetafield.predictors.perceptron import perceptron
 from thetafield.predictors.temporal import LastState
 from thetafield.streams import seeded
 from thetafield.testing import check_predictor
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training.fit import fit
 
 BRIEF = {"base_steps": 20, "tune_steps": 30, "epochs": 3, "neighbours": 2}

@@ -10,7 +10,7 @@ from thetafield import DomainSet, FieldClassifier
 from thetafield.errors import NeedError
 from thetafield.methods import METHODS
 from thetafield.options import schema
-from thetafield.testing.methods import make_learner, make_method, toy_problem
+from thetafield.testing.toys import make_learner, make_method, toy_problem
 from thetafield.training import fit
 
 

@@ -12,7 +12,7 @@ from thetafield.errors import OptionError
 from thetafield.fields.knots import knots_between, piecewise
 from thetafield.predictors import Predictor
 from thetafield.predictors.perceptron import perceptron
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training import fit
 
 

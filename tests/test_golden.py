@@ -9,7 +9,7 @@ import torch
 from thetafield.methods import METHODS
 from thetafield.methods.base import DirectMethod
 from thetafield.options import schema
-from thetafield.testing.methods import make_learner, make_method, toy_problem
+from thetafield.testing.toys import make_learner, make_method, toy_problem
 from thetafield.training import fit
 
 GOLDEN = Path(__file__).parent / "golden.json"

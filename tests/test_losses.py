@@ -10,7 +10,7 @@ from torch import nn
 from plain import assert_same, body, head, sample_loss
 from thetafield.data.domains import DomainBatch
 from thetafield.errors import OptionError
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 
 F = nn.functional
 

@@ -5,8 +5,8 @@ import torch
 
 from thetafield.fields.rows import RowTable
 from thetafield.methods.phase import Player
-from thetafield.testing.methods import make_method, toy_problem
 from thetafield.testing.oracles import loop_loss
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training.adam import PlayerAdam
 
 

@@ -2,7 +2,10 @@
 
 import json
 import lzma
+import subprocess
+import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -87,6 +90,25 @@ def test_bad_files_are_said_in_a_sentence(tmp_path):
         with pytest.raises(StoreError, match="none of a store's"):
             unpack(tmp_path / "odd.jsonl.xz", tmp_path / "two")
     assert not (tmp_path / "two").exists()
+
+
+def test_a_damaged_file_of_a_store_is_said_in_a_sentence(tmp_path):
+    for kind in ("results", "histories", "suites"):
+        store = a_store(tmp_path / kind, results={"a": {}}, histories={"a": []}, suites={"s": {"trials": []}})
+        next((store / kind).glob("*.json")).write_text('{"torn')
+        with pytest.raises(StoreError, match="is damaged: delete it"):
+            pack([store], tmp_path / "x.jsonl.xz")
+    assert not (tmp_path / "x.jsonl.xz").exists()
+
+
+def test_a_disk_that_is_full_is_said_in_a_sentence(tmp_path, small_disk):
+    """As every command says it that writes."""
+    noise = Random(0).randbytes(100_000).hex()
+    store, file = a_store(tmp_path / "s", results={"a": {"noise": noise}}), small_disk / "x.jsonl.xz"
+    command = [sys.executable, "-m", "thetafield", "pack", store, "--out", file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and not done.stdout and not list(small_disk.iterdir())
+    assert done.stderr == f"thetafield: {file}: No space left on device. Make room there, or name another place.\n"
 
 
 def test_a_file_of_another_format_is_refused(tmp_path):

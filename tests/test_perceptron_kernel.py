@@ -12,7 +12,7 @@ from thetafield.methods.base import Problem
 from thetafield.predictors.base import Predictor
 from thetafield.predictors.lift import lifted
 from thetafield.predictors.perceptron import perceptron
-from thetafield.testing.methods import toy_problem
+from thetafield.testing.toys import toy_problem
 
 WHERE = [2, 0, 2, 3, 0]  # several heads on one domain, and a domain without a head
 CASES = {

@@ -22,7 +22,7 @@ from thetafield.datasets.own_table import OwnTable
 from thetafield.errors import DataError, NeedError, OptionError
 from thetafield.methods.base import METHODS
 from thetafield.ranks import ALONE, Ranks
-from thetafield.testing.methods import toy_problem
+from thetafield.testing.toys import toy_problem
 from thetafield.training import fit
 from thetafield.training.checkpoint import NAME, Checkpoint
 

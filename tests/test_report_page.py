@@ -210,8 +210,15 @@ def test_a_share_that_fails_elsewhere_fails_here():
     assert shares([1, 1, 1, 1]) == ([0, 2], [1, 3])
 
 
+FRAME = """<!doctype html><body><iframe src="index.html" style="width:WIDTHpx;height:900px;border:0"></iframe><script>
+addEventListener("load", () => setTimeout(() => {
+  document.body.dataset.found = document.querySelector("iframe").contentDocument.body.dataset.found;
+}))</script></body>"""
+
+
+@pytest.mark.parametrize("width", [390, 1360])
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs the browser chromium to open the page")
-def test_browser_shows_everything_sorts_and_logs_nothing(page, parsed, tmp_path):
+def test_browser_shows_everything_sorts_and_logs_nothing(page, parsed, tmp_path, width):
     flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --disable-component-update"
     flags += " --disable-sync --no-first-run --enable-logging=stderr --v=0 --dump-dom"
     probe = tmp_path / "index.html"
@@ -228,8 +235,12 @@ def test_browser_shows_everything_sorts_and_logs_nothing(page, parsed, tmp_path)
         copies: [...document.querySelectorAll("button.copy")].filter(b => !b.hidden).length});
     })</script></body>"""
     probe.write_text(page.replace("</body>", script), encoding="utf-8")
-    command = ["chromium", *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", "--window-size=500,900"]
-    done = subprocess.run([*command, probe.as_uri()], capture_output=True, text=True, timeout=60)
+    # A window of the browser is 500 pixels wide at least; a frame in it may be as narrow as a telephone.
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.replace("WIDTH", str(width)), encoding="utf-8")
+    command = ["chromium", *flags.split(), f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,900"]
+    command += ["--allow-file-access-from-files", "--virtual-time-budget=20000"]
+    done = subprocess.run([*command, frame.as_uri()], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "CONSOLE" not in done.stderr
     found = json.loads(re.search(r'data-found="([^"]*)"', done.stdout)[1].replace("&quot;", '"'))
     assert found["drawn"] == len(parsed.pictures) and found["shown"] == parsed.tags.count("table")

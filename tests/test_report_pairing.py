@@ -26,6 +26,14 @@ def test_pairs_are_domains_averaged_over_seeds(builder):
     assert turned.difference == 2.0 and turned.better == 0.0 and turned.p == pytest.approx(outcome.p)
 
 
+def test_how_often_one_errs_less_is_counted_and_not_averaged(builder):
+    """Domains drawn anew with the seed only share a name: the sign of their mean says nothing of either."""
+    other = trials(builder, "erm", [[10] * 6, [10] * 6])
+    ours = trials(builder, "nda", [[9] * 6, [30] * 6])  # better on all domains of one seed, worse on those of the other
+    outcome = paired(ours, other)
+    assert (outcome.better, outcome.looks, outcome.domains) == (0.5, 12, 6) and outcome.difference == 9.5
+
+
 def test_pairing_asks_for_the_same_seed_and_enough_domains(builder):
     few, equal = trials(builder, "erm", [[1, 2, 3]]), trials(builder, "nda", [[1, 2, 3]])
     assert paired(few, equal).p is None

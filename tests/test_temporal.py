@@ -14,7 +14,7 @@ from thetafield import FieldClassifier, FieldRegressor
 from thetafield.errors import NeedError
 from thetafield.geometry.flow import LinearFlow, NeuralFlow
 from thetafield.methods import METHODS
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training import fit
 
 F = nn.functional

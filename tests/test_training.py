@@ -11,7 +11,7 @@ import torch
 
 from thetafield.errors import DivergenceError, FormatError
 from thetafield.methods.phase import Schedule
-from thetafield.testing.methods import make_method, toy_problem
+from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training import fit
 from thetafield.training.checkpoint import Checkpoint
 

@@ -11,7 +11,7 @@ from thetafield.datasets import DATASETS
 from thetafield.errors import NeedError
 from thetafield.fields.storage import load_model
 from thetafield.methods.trees import planted
-from thetafield.testing.methods import make_learner, toy_problem
+from thetafield.testing.toys import make_learner, toy_problem
 
 SMALL = {"rounds": 20, "min_samples": 5}
 ROLES = {"target": "y", "descriptors": ["u", "v"]}

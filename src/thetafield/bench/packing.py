@@ -44,7 +44,7 @@ def pack(folders: Sequence[Path], file: Path) -> int:
     for weaker, name in list(found):
         if any((stronger, name) in found for stronger in STRONGER.get(weaker, ())):
             del found[weaker, name]
-    header = json.loads((folders[0] / "store.json").read_text())
+    header = _content(folders[0] / "store.json")
     lines = [("store", "store", header), *((*key, found[key]) for key in sorted(found))]
     text = "".join(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n" for line in lines)
     write_whole(file, lzma.compress(text.encode()))
@@ -84,7 +84,7 @@ def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:
     """Return whether a store has nothing that counts for as much as a packed file."""
     path = store.path(kind, name)
     if kind == "suites":
-        return not path.exists() or _later(content, json.loads(path.read_text()))
+        return not path.exists() or _later(content, _content(path))
     if kind == "histories":  # they belong to their result, which is added after them
         return not store.path("results", name).exists()
     return not any(store.path(each, name).exists() for each in (kind, *STRONGER[kind]))
@@ -98,8 +98,15 @@ def _files(folder: Path) -> Iterator[Line]:
     for kind in KINDS:
         for path in sorted((folder / kind).glob("*.json")):
             if not path.name.startswith("."):
-                content = json.loads(path.read_text())
+                content = _content(path)
                 yield kind, path.stem, _thinned(content) if kind == "histories" else content
+
+
+def _content(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise StoreError(f"{path} is damaged: delete it, and `thetafield bench` makes it again.") from None
 
 
 def _lines(file: Path) -> list[Line]:

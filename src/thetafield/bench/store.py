@@ -53,7 +53,13 @@ class Store:
             if self.folder.exists() and any(not entry.name.startswith(".") for entry in self.folder.iterdir()):
                 raise StoreError(f"{folder} holds something else than a store: name another folder, or an empty one.")
             return
-        content = _read(about)
+        try:
+            content = _read(about)
+        except StoreError:
+            raise StoreError(
+                f"{about} is damaged, but says no more than the format: if this version of thetafield made the store, "
+                f'write {{"format": {FORMAT}}} into it.'
+            ) from None
         if content.get("format") != FORMAT:
             raise StoreError(
                 f"{folder} was written by thetafield {content.get('thetafield')} as a store of format "

@@ -1,5 +1,6 @@
 """The command line. Heavy imports happen inside commands, so that help answers at once."""
 
+import errno
 import os
 import sys
 import time
@@ -13,6 +14,10 @@ from thetafield.errors import ThetafieldError
 __all__ = ["app", "bench", "compare", "explore", "listing", "main", "packing", "report", "serve", "tools", "train"]
 
 
+# What a disk says that takes nothing more: full, over its quota, or closed.
+CLOSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+
+
 def main() -> None:
     """Run the program; what is wrong with the input is said in one sentence, with exit code 2."""
     # Before torch is loaded: threads that wait for each other should soon sleep, or a busy machine slows them tenfold.
@@ -24,4 +29,10 @@ def main() -> None:
             typer.echo(f"thetafield: {error}", err=True)
         else:  # and the others let it, since torchrun ends all once one has ended
             time.sleep(5)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in CLOSED:
+            raise
+        what = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"thetafield: {what}{error.strerror}. Make room there, or name another place.", err=True)
         sys.exit(2)

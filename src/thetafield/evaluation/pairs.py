@@ -26,9 +26,10 @@ class Paired:
         low: Lower end of its interval.
         high: Upper end of its interval.
         p: Of the signed-rank test, two-sided; None where there are too few domains.
-        better: Share of the domains on which the first method errs less.
+        better: Share of the looks in which the first method errs less.
         domains: Number of pairs.
         repetitions: Number of seeds and splits behind each of them.
+        looks: Number of domains, each counted under every seed and split.
     """
 
     difference: float
@@ -39,6 +40,7 @@ class Paired:
     better: float
     domains: int
     repetitions: int = 1
+    looks: int = 0
 
     @property
     def within_noise(self) -> bool:
@@ -70,6 +72,7 @@ class Paired:
             better=float((pairs < 0).mean()),
             domains=len(pairs),
             repetitions=repetitions,
+            looks=len(pairs),
         )
 
 

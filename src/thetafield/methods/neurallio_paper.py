@@ -263,13 +263,8 @@ class NeuralLioPaper(Method):
             (edges, 4, self.consistency),
             (edges, 3, self.embedding),
         ]
-        mixing = torch.cat(
-            [
-                z.new_zeros(5, len(owner)).index_fill_(0, z.new_tensor([term]).long(), size)
-                for owner, term, size in parts
-            ],
-            1,
-        )
+        blank = [(z.new_zeros(5, len(owner)), z.new_tensor([term]).long(), size) for owner, term, size in parts]
+        mixing = torch.cat([rows.index_fill_(0, term, size) for rows, term, size in blank], 1)
         return mixing, torch.cat([owner for owner, _, _ in parts])
 
     def _risks(self, theta: Tensor, batch: ChartBatch) -> Tensor:

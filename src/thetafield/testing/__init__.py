@@ -4,8 +4,9 @@ A plug-in author runs the suite that fits: `check_method("my-method")`, `check_d
 """
 
 from thetafield.testing.datasets import check_dataset
-from thetafield.testing.methods import check_method, toy_problem
+from thetafield.testing.methods import check_method
 from thetafield.testing.predictors import check_predictor
+from thetafield.testing.toys import toy_problem
 from thetafield.testing.transports import check_transport
 
 __all__ = ["check_dataset", "check_method", "check_predictor", "check_transport", "toy_problem"]

@@ -13,97 +13,17 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from thetafield.data.domains import DomainSet
 from thetafield.fields.base import FIELDS, ParameterField
 from thetafield.fields.direct import Answers
-from thetafield.methods.base import METHODS, DirectMethod, Learner, Loss, Method, Problem
+from thetafield.methods.base import METHODS, DirectMethod, Loss, Method, Problem
 from thetafield.methods.space import draw_settings
 from thetafield.options import checked, schema
-from thetafield.predictors.base import PREDICTORS
 from thetafield.streams import seeded
+from thetafield.testing.toys import make_learner, make_method, make_method_of_images, own_problem, toy_problem
 from thetafield.training.capture import StepRunner
 from thetafield.training.checkpoint import Checkpoint
 from thetafield.training.fit import Progress, fit
 from thetafield.training.running import Running
-
-# Small settings by option name: a suite that runs on every method cannot know each one's options.
-SMALL: dict[str, Any] = {
-    "steps": 30,
-    "tune_steps": 10,
-    "base_steps": 10,
-    "epochs": 6,
-    "samples": 4,
-    "block": 6,
-    "neighbours": 2,
-    "latent_dim": 4,
-    "widths": (12, 8),
-    "hidden": 8,
-    "width": 8,
-    "anneal_steps": 10,
-    "segment": 3,
-    "batch": 4,
-    "rounds": 20,
-}
-
-
-def toy_problem(
-    *,
-    regression: bool = False,
-    num_domains: int = 6,
-    sizes: tuple[int, ...] = (5, 9, 7, 6, 8, 5),
-    seed: int = 0,
-    order: list[int] | None = None,
-    ordered: bool = False,
-) -> Problem:
-    """Return a ragged problem in double precision whose best head turns with the descriptor.
-
-    There are two descriptors, or one, `time`, where the problem is `ordered`; the domains do not come in its order.
-    """
-    stream = np.random.default_rng(seed)
-    z = stream.uniform(size=(num_domains, 2))[:, : 1 if ordered else 2]
-    counts = np.resize(sizes, num_domains)
-    codes = np.repeat(np.arange(num_domains), counts)
-    x = stream.normal(size=(len(codes), 3))
-    angle = 2 * z[codes, 0]
-    signal = x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle)
-    y = np.stack([signal, -signal], 1) if regression else (signal > 0).astype(int)
-    domains = DomainSet.from_arrays(
-        x,
-        y,
-        domain=codes,
-        z=z,
-        classification=not regression,
-        dtype=torch.float64,
-        descriptors=("time",) if ordered else ("place", "time"),
-    )
-    if order is not None:
-        domains = domains.select(order)
-    with seeded(seed, "start"):
-        predictor = PREDICTORS["mlp"]((3,), 2, hidden=(6, 5)).double()
-    return Problem(domains, predictor, "squared_error" if regression else "cross_entropy", seed)
-
-
-def make_method(name: str, problem: Problem, **changed: Any) -> Method:
-    """Build a method with small settings, in the problem's precision."""
-    with seeded(problem.seed, "start"):
-        method = make_learner(name, problem, **changed)
-    assert isinstance(method, Method)
-    return method.double()
-
-
-def make_learner(name: str, problem: Problem, **changed: Any) -> Learner:
-    """Build a method, with or without θ, with small settings."""
-    return METHODS[name](problem, **(_small(name) | changed))
-
-
-def _small(name: str) -> dict[str, Any]:
-    chosen = {}
-    for key, (_, default) in schema(METHODS[name]).items():
-        if key in SMALL:
-            chosen[key] = (
-                (SMALL[key],) if isinstance(default, tuple) and not isinstance(SMALL[key], tuple) else SMALL[key]
-            )
-    return chosen
 
 
 def check_method(name: str) -> None:
@@ -130,10 +50,6 @@ def check_method(name: str) -> None:
 
 def _losses(name: str) -> list[Loss]:
     return ["cross_entropy"] if METHODS[name].needs.classification else ["cross_entropy", "squared_error"]
-
-
-def _problem(name: str, loss: Loss = "cross_entropy", **given: Any) -> Problem:
-    return toy_problem(regression=loss != "cross_entropy", ordered=METHODS[name].needs.ordered, **given)
 
 
 def _trained(name: str, problem: Problem, **changed: Any) -> Method:
@@ -167,7 +83,7 @@ def check_space(name: str) -> None:
 
 def check_answers(name: str, loss: Loss) -> None:
     """A method without θ answers with the right shape, learns, repeats itself, and ignores z if it says so."""
-    problem = _problem(name, loss)
+    problem = own_problem(name, loss)
     domains = problem.domains
     z = domains.z.repeat_interleave(domains.sizes, dim=0)
     calls: list[tuple[int, int]] = []
@@ -195,7 +111,7 @@ def check_gradients(name: str, loss: Loss) -> None:
 
     Not at the start, where all domains may be alike and some gradients vanish, but a little beside it.
     """
-    method = make_method(name, _problem(name, loss))
+    method = make_method(name, own_problem(name, loss))
     for phase in method.phases():
         phase.begin()
         with seeded(0, "beside"), torch.no_grad():
@@ -215,7 +131,7 @@ def check_gradients(name: str, loss: Loss) -> None:
 
 def check_learns(name: str, loss: Loss) -> None:
     """The loss falls on a toy, and the field answers for any batch shape."""
-    problem = _problem(name, loss)
+    problem = own_problem(name, loss)
     # Recurrences in time see one domain after another, and need longer.
     longer = {"epochs": 40} if METHODS[name].needs.ordered and "epochs" in schema(METHODS[name]) else {}
     method = make_method(name, problem, **longer)
@@ -232,9 +148,9 @@ def check_learns(name: str, loss: Loss) -> None:
 
 def check_same_bits(name: str) -> None:
     """The same seed gives the same bits; another seed does not."""
-    first, second = (_trained(name, _problem(name)).state_dict() for _ in range(2))
+    first, second = (_trained(name, own_problem(name)).state_dict() for _ in range(2))
     assert all(torch.equal(first[key], second[key]) for key in first), f"{name}: same seed, other bits"
-    other = _trained(name, _problem(name, seed=1)).state_dict()
+    other = _trained(name, own_problem(name, seed=1)).state_dict()
     assert any(not torch.equal(first[key], other[key]) for key in first), f"{name}: the seed does nothing"
 
 
@@ -257,7 +173,7 @@ class _Watching(StepRunner):
 
 def check_recordable(name: str) -> None:
     """A step that may be recorded takes no numbers from the host: on a GPU, recording would fail."""
-    for phase in make_method(name, _problem(name)).phases():
+    for phase in make_method(name, own_problem(name)).phases():
         phase.begin()
         running = Running(phase, 1, capture=False)
         running.runner = _Watching(phase.device, False)
@@ -272,7 +188,7 @@ def check_permutation(name: str) -> None:
     Each domain holds one sample and each block holds all domains, so that draws do not depend on the numbering.
     """
     order = [3, 1, 5, 0, 4, 2]
-    problems = [_problem(name, sizes=(1,), order=given) for given in (None, order)]
+    problems = [own_problem(name, sizes=(1,), order=given) for given in (None, order)]
     fields = [_trained(name, problem).field() for problem in problems]
     width = problems[0].domains.z.shape[1]
     query = torch.rand(7, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -282,7 +198,7 @@ def check_permutation(name: str) -> None:
 
 def check_rebuilt(name: str) -> None:
     """The field is rebuilt from its kind, config and state dict alone."""
-    field = _trained(name, _problem(name)).field()
+    field = _trained(name, own_problem(name)).field()
     rebuilt: ParameterField = FIELDS[field.kind](**field.config).double()
     rebuilt.load_state_dict(field.state_dict())
     z = torch.rand(5, field.descriptor_dim, dtype=torch.float64)
@@ -291,7 +207,7 @@ def check_rebuilt(name: str) -> None:
 
 def check_images(name: str) -> None:
     """Images with a backbone of convolutions are learned from, and scored, like rows of numbers."""
-    method = _of_images(name)
+    method = make_method_of_images(name)
     fit(method)
     domains = method.problem.domains
     shown = domains.x[None, :5].expand(len(domains), -1, -1, -1, -1)
@@ -301,7 +217,7 @@ def check_images(name: str) -> None:
 
 def check_resumed(name: str) -> None:
     """Stopped after half of its epochs and begun again, a training with a backbone ends in the same bits."""
-    whole, stopped, resumed = (_of_images(name) for _ in range(3))
+    whole, stopped, resumed = (make_method_of_images(name) for _ in range(3))
     epochs = len(fit(whole).history)
     seen = 0
 
@@ -318,17 +234,6 @@ def check_resumed(name: str) -> None:
     expected = whole.state_dict()
     for key, value in resumed.state_dict().items():
         assert torch.equal(value, expected[key]), f"{name}: {key} differs after a stop"
-
-
-def _of_images(name: str) -> Method:
-    plain = _problem(name).domains
-    images = torch.randint(256, (plain.x.shape[0], 3, 8, 8), generator=torch.Generator().manual_seed(0))
-    domains = replace(plain, x=images.to(torch.uint8), z=plain.z.float())
-    with seeded(0, "start"):
-        predictor = PREDICTORS["convnet"]((3, 8, 8), 2, hidden=(4,))
-        method = make_learner(name, Problem(domains, predictor, "cross_entropy", 0))
-    assert isinstance(method, Method)
-    return method
 
 
 def check_ignores_descriptors(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
 
@@ -52,7 +52,8 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
 
     On these pairs: Wilcoxon's signed-rank test (zeros as Pratt ranks them), and a percentile bootstrap over domains for
     the mean. Both speak about domains like these under the trainings at hand; how much a training varies is what the
-    standard deviation over seeds says.
+    standard deviation over seeds says. On how many domains the first errs less is counted under every seed and split: a
+    mean over domains that only share a name has a sign of its own.
     """
     errors = {trial.repetition: np.asarray(trial.result["per_domain"], float) for trial in rival}
     found: dict[Any, list[float]] = defaultdict(list)
@@ -63,7 +64,9 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
                 found[name].append(float(difference))
     if not found:
         return None
-    return Paired.of([np.array([np.mean(each) for each in found.values()])], min(map(len, found.values())))
+    outcome = Paired.of([np.array([np.mean(each) for each in found.values()])], min(map(len, found.values())))
+    looks = np.concatenate([np.array(each) for each in found.values()])
+    return replace(outcome, better=float((looks < 0).mean()), looks=len(looks))
 
 
 def _names(trial: Trial) -> Sequence[Any]:
@@ -130,7 +133,7 @@ def duel_table(results: Results, found: Sequence[Duel]) -> Table:
         Column("Difference", "of the errors", ""),
         Column(f"{LEVEL} % interval", "over domains", ""),
         Column("p", "Wilcoxon, Holm", ""),
-        Column("Better on", "of the domains", ""),
+        Column("Better on", "of the domains, each under every seed and split", ""),
     )
     rows = []
     for duel, p in zip(found, holm([duel.paired.p for duel in found]), strict=True):
@@ -140,7 +143,7 @@ def duel_table(results: Results, found: Sequence[Duel]) -> Table:
             Cell(word=signed(outcome.difference, digits), value=outcome.difference),
             Cell(word=f"{signed(outcome.low, digits)} to {signed(outcome.high, digits)}"),
             Cell(word=p_words(p), value=p),
-            Cell(word=f"{100 * outcome.better:.0f} % of {outcome.domains}", value=outcome.better),
+            Cell(word=f"{100 * outcome.better:.0f} % of {outcome.looks:,}", value=outcome.better),
         )
         rows.append(Row(f"{duel.ours} on {duel.column}", cells))
     metrics = " or ".join(dict.fromkeys(unit(duel.metric) for duel in found))

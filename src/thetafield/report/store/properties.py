@@ -67,10 +67,11 @@ def trust_table(results: Results) -> Table:
     part = replace(results, trials=tuple(ours), gaps=())
     name, title = f"{results.suite}-trust", "What trust was worth"
     made = by_method(part, name, title, heads, read, lambda item, key: None, about, "share")
-    if len({row.title for row in made.rows}) > 1:
+    if len({row.title for row in made.rows}) != 1:
         return made
-    # Of one method, a row for each dataset.
-    rows = tuple(replace(row, title=row.group or row.title, group="", ours=False) for row in made.rows)
+    # Of one method, a row for each dataset, which has no part of its own where there is one alone.
+    [only, *_] = grid(part).columns
+    rows = tuple(replace(row, title=row.group or only, group="", ours=False) for row in made.rows)
     return replace(made, head="Data", rows=rows)
 
 

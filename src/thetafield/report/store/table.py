@@ -50,7 +50,7 @@ class Cell:
         if self.word or self.value is None:
             return self.word or "–"
         spread = "" if self.spread is None else f" ± {self.spread:.{self.decimals}f}"
-        return f"{self.value:.{self.decimals}f}{spread}"
+        return f"{self.value:.{self.decimals}f}{spread}".replace("-", "−")
 
 
 @dataclass(frozen=True)

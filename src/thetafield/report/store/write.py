@@ -151,7 +151,7 @@ def _write_figures(parts: Sequence[Section], folder: Path) -> list[str]:
 def _page(results: Results, parts: Sequence[Section], short: dict[str, Any], asked: Asked) -> str:
     from thetafield.report.store.page import Made, render_store_page
 
-    devices = sorted({trial.result["device"] for trial in results.trials if trial.result.get("device")})
+    devices = sorted({trial.result["device"].split(",")[0] for trial in results.trials if trial.result.get("device")})
     finished = sorted(str(trial.result["finished"])[:10] for trial in results.trials if trial.result.get("finished"))
     versions = sorted({(trial.result.get("versions") or {}).get("torch", "") for trial in results.trials} - {""})
     facts = {
