@@ -155,7 +155,7 @@ ESTIMATORS = {
         {"z": pd.DataFrame({"lat": Z[:, 0], "alt": 3.5})},
         {},
         DataError,
-        "Descriptor 'alt' has the same value (3.5) in all 4 training domains",
+        "Descriptor 'alt' has the same value (3.5) in all 4 domains",
         "leave it out",
     ),
     "more neighbours than domains": (

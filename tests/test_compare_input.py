@@ -187,6 +187,21 @@ def test_text_that_looks_like_numbers_is_warned_of():
     assert not warnings_of(read(table(code=np.repeat(["01", "02", "10"], 20))))
 
 
+def test_texts_among_numbers_are_named():
+    depth = np.arange(60).astype(str).astype(object)
+    depth[[7, 30]] = "broken", "n/k"
+    [sentence] = warnings_of(read(table(depth=depth)))
+    assert sentence.startswith("Feature 'depth' has numbers, but also 'broken', 'n/k', so that all of it is taken for")
+    few = np.repeat(["1", "2", "?"], [30, 29, 1])
+    assert "'?'" in warnings_of(read(table(few=few)))[0]
+    assert not warnings_of(read(table(soil=np.repeat(["1", "clay", "sand"], 20))))
+
+
+def test_a_descriptor_with_one_value_is_refused_before_anything_runs(tmp_path):
+    assert "Descriptor 'z' has the same value (3) in all 6" in refusal(tmp_path, table(z=np.full(60, 3.0)))
+    assert not (tmp_path / "out").exists()
+
+
 def test_decimal_commas_are_read_where_semicolons_separate(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1,5;x,y\n-2,25;z\n")
     assert read_table_file(tmp_path / "t.csv").to_pydict() == {"a": [1.5, -2.25], "b": ["x,y", "z"]}
@@ -239,7 +254,7 @@ def test_a_million_categories_and_mixed_types_are_told(tmp_path):
     mixed = [*map(str, range(59)), "none"]
     path = tmp_path / "t.csv"
     csv.write_csv(table(x=mixed), path)
-    assert "Feature 'x' is text" in warnings_of(read(read_table_file(path)))[0]
+    assert "Feature 'x' has numbers, but also 'none'" in warnings_of(read(read_table_file(path)))[0]
     many = pa.table(
         {"d": np.arange(400) % 8, "z": np.arange(400) % 8, "x": np.arange(400.0), "y": [f"l{i}" for i in range(400)]}
     )

@@ -6,7 +6,13 @@ import torch
 from numpy.testing import assert_allclose
 
 from thetafield import DomainSet
-from thetafield.data.descriptors import DescriptorScaler, add_noise, add_projections, drop_coordinates
+from thetafield.data.descriptors import (
+    DescriptorScaler,
+    add_noise,
+    add_projections,
+    check_descriptors,
+    drop_coordinates,
+)
 from thetafield.datasets import DATASETS
 from thetafield.errors import DataError
 
@@ -28,21 +34,34 @@ def same(a, b):
 
 def test_scaler_reads_training_descriptors_only():
     train, unseen = torch.tensor([[0.0, -10.0], [50.0, 10.0]]), torch.tensor([[100.0, 0.0], [-25.0, 20.0]])
-    scaler = DescriptorScaler.fit(train, ("scale", "rotation"))
+    scaler = DescriptorScaler.fit(train)
     assert scaler(train).tolist() == [[0, 0], [1, 1]]
     assert scaler(unseen).tolist() == [[2, 0.5], [-0.5, 1.5]]
     assert scaler(unseen.reshape(1, 2, 2)).shape == (1, 2, 2)
 
 
 def test_scaler_takes_one_domain_as_the_origin():
-    scaler = DescriptorScaler.fit(torch.tensor([[3.0, 4.0]]), ("a", "b"))
+    scaler = DescriptorScaler.fit(torch.tensor([[3.0, 4.0]]))
     assert scaler(torch.tensor([[3.0, 4.0], [5.0, 4.0]])).tolist() == [[0, 0], [2, 0]]
 
 
-def test_scaler_refuses_a_constant_descriptor_and_another_width():
-    with pytest.raises(DataError, match=r"Descriptor 'b' has the same value \(4\) in all 2 training domains"):
-        DescriptorScaler.fit(torch.tensor([[3.0, 4.0], [2.0, 4.0]]), ("a", "b"))
-    scaler = DescriptorScaler.fit(torch.tensor([[3.0, 4.0], [2.0, 5.0]]), ("a", "b"))
+def test_a_coordinate_that_does_not_vary_in_training_tells_nothing():
+    scaler = DescriptorScaler.fit(torch.tensor([[3.0, 4.0], [2.0, 4.0]]))
+    assert scaler(torch.tensor([[2.5, 4.0], [2.5, 900.0]])).tolist() == [[0.5, 0], [0.5, 0]]
+
+
+def test_a_descriptor_with_one_value_is_refused_and_a_part_of_a_factor_is_not():
+    z = np.array([[3.0, 4.0], [2.0, 4.0]])
+    given = {"domain": np.arange(2), "z": z, "descriptors": ["a", "b"]}
+    apart = DomainSet.from_arrays(np.eye(2), np.arange(2), **given)
+    with pytest.raises(DataError, match=r"Descriptor 'b' has the same value \(4\) in all 2 domains"):
+        check_descriptors(apart)
+    check_descriptors(DomainSet.from_arrays(np.eye(2), np.arange(2), **given, factors=["date", "date"]))
+    check_descriptors(apart.select([0]))
+
+
+def test_scaler_refuses_another_width():
+    scaler = DescriptorScaler.fit(torch.tensor([[3.0, 4.0], [2.0, 5.0]]))
     with pytest.raises(DataError, match="z has width 3, but the field was fitted with 2 descriptors"):
         scaler(torch.zeros(1, 3))
 

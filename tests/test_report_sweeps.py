@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from thetafield.datasets.two_moons import MESH, two_moons
-from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.figures.curves import LINE_COLOURS, Curve, CurvePanel, curve_panels, line_looks
+from thetafield.report.store.domain_pictures import contests
 from thetafield.report.store.imperfection_picture import constructions
 from thetafield.report.store.sections import Wanted, sections
 from thetafield.report.store.sweeps import (
@@ -143,6 +144,7 @@ def test_the_constructions_stand_above_the_curves(builder):
     ]
     assert len(pictures) == 4 + 2 + 8
     assert [ax.get_title() for ax in lower.axes] == ["Noise", "Redundancy", "Incompleteness"]
+    assert {ax.get_yscale() for ax in lower.axes if ax.lines} == {"log"}
 
 
 def test_panels_of_one_scale_hold_all_curves():
@@ -174,3 +176,35 @@ def test_variants_are_not_called_other_methods(builder, methods, others):
     [overview] = [picture for picture in part.pictures if picture.name.endswith("overview")]
     [legend] = overview.draw().legends
     assert [text.get_text() for text in legend.get_texts()][:2] == ["ours", others]
+
+
+def test_no_two_lines_of_a_legend_look_the_same():
+    curves = [Curve(f"method {i}", (0.0, 1.0), (1.0, 2.0), (0.0, 0.0), main=i == 9) for i in range(20)]
+    looks = line_looks(curves)
+    assert len(set(looks.values())) == 20
+    # Ours looks the same beside few and beside many, and no other line has its colour.
+    assert looks["method 9"] == line_looks(curves[9:10])["method 9"]
+    assert [name for name, look in looks.items() if look.colour == LINE_COLOURS[0]] == ["method 9"]
+
+
+def test_panels_say_what_they_measure_where_it_differs():
+    panels = [CurvePanel(name, "", (Curve("a", (0.0,), (1.0,), (0.0,)),), measure=name) for name in ("one", "two")]
+    assert [ax.get_ylabel() for ax in curve_panels(panels).axes] == ["one", "two"]
+    assert [ax.get_ylabel() for ax in curve_panels(panels, "both").axes] == ["both", ""]
+
+
+def test_variants_of_ours_stand_beside_each_other(builder):
+    for seed in range(2):
+        builder.trial("robust", "two-moons", "neurallio", seed, [5.0], dataset_options={"noise_coordinates": 5})
+        for k, error in ((3, 3.0), (7, 1.0), (10, 2.0)):
+            builder.trial("robust", "two-moons", "neurallio", seed, [error], options={"neighbours": k})
+    results = builder.read().of("robust")
+    noisy, moons = contests(results)
+    assert len(moons.places) == 3 and "7" in moons.chosen and moons.main is None
+    assert noisy.main == noisy.chosen
+    part, *_ = sections(builder.read(), Wanted())
+    drawn = {picture.name: picture for picture in part.pictures}
+    assert f"the best is shown: {moons.chosen} on" in drawn["robust-trust"].caption
+    # All have a dot that is ours: each dataset has its panel, and there is nothing to tell apart.
+    overview = drawn["robust-overview"].draw()
+    assert len([ax for ax in overview.axes if ax.axison]) == 2 and not overview.legends

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from thetafield.data.columns import MOST_CATEGORIES, CategoryColumn
+from thetafield.data.descriptors import check_descriptors
 from thetafield.data.domains import DomainSet
 from thetafield.errors import DataError
 from thetafield.streams import numpy_stream
@@ -52,10 +54,11 @@ def check_domains(domains: DomainSet, domain: str | None) -> None:
         )
     if domains.classes is None and not bool((domains.y != domains.y[:1]).any()):
         raise DataError(f"The target is {float(domains.y[0, 0]):g} in every row: there is nothing to predict.")
-    _check_descriptors(domains)
+    check_descriptors(domains)
+    _check_disclosed(domains)
 
 
-def _check_descriptors(domains: DomainSet) -> None:
+def _check_disclosed(domains: DomainSet) -> None:
     """Refuse a descriptor that gives the target away; it is constant in a domain, so the target has to be too."""
     first = domains.y[domains.offsets[:-1]]
     inside = domains.y == first.repeat_interleave(domains.sizes, dim=0)
@@ -95,31 +98,43 @@ def _in_order(column: np.ndarray, labels: np.ndarray) -> bool:
 
 def warnings_of(domains: DomainSet, seed: int = 0) -> list[str]:
     """Return what a person should know before believing any number."""
-    return [*_many_categories(domains), *_written_numbers(domains), *_still(domains), *_leaks(domains, seed)]
+    texts = [] if domains.encoder is None else [c for c in domains.encoder.features if isinstance(c, CategoryColumn)]
+    pure = [column for column in texts if not column.strays]
+    return [
+        *_mixed([column for column in texts if column.strays]),
+        *_many_categories(pure),
+        *_written_numbers(pure),
+        *_still(domains),
+        *_leaks(domains, seed),
+    ]
 
 
-def _many_categories(domains: DomainSet) -> list[str]:
-    if domains.encoder is None:
-        return []
-    full = [c for c in domains.encoder.features if isinstance(c, CategoryColumn)]
+def _mixed(columns: Sequence[CategoryColumn]) -> list[str]:
+    """Return a sentence for each feature that would be numbers but for a few texts."""
+    return [
+        f"Feature {column.name!r} has numbers, but also {', '.join(map(repr, column.strays))}, so that all of it is "
+        "taken for categories: leave such cells empty, and it is read as numbers."
+        for column in columns
+    ]
+
+
+def _many_categories(columns: Sequence[CategoryColumn]) -> list[str]:
     return [
         f"Feature {column.name!r} is text with {MOST_CATEGORIES} different values or more: the {MOST_CATEGORIES} most "
         "frequent ones are used and all others count as none of them. If it is a name or a number of a row, leave it "
         "out."
-        for column in full
+        for column in columns
         if len(column.categories) >= MOST_CATEGORIES
     ]
 
 
-def _written_numbers(domains: DomainSet) -> list[str]:
+def _written_numbers(columns: Sequence[CategoryColumn]) -> list[str]:
     """Return a sentence for each feature whose categories all look like numbers in another way of writing."""
-    columns = () if domains.encoder is None else domains.encoder.features
-    texts = [column for column in columns if isinstance(column, CategoryColumn) and column.categories]
     return [
         f"Feature {column.name!r} holds text such as {column.categories[0]!r}, which is taken for "
         f"{len(column.categories)} categories: if these are numbers, store them as such, with a decimal point and "
         "nothing else."
-        for column in texts
+        for column in columns
         if all(NUMBER.fullmatch(text.strip()) for text in column.categories)
         and not all(text.isdigit() for text in column.categories)  # codes such as 01
     ]

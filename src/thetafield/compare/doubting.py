@@ -41,9 +41,14 @@ def doubts(
 
 def _low_trust(domains: DomainSet, errors: np.ndarray, trust: np.ndarray, metric: str) -> list[str]:
     low = trust < LOW
-    if not low.any() or low.all():
+    if not low.any():
         return []
-    worst = ", ".join(str(shown(domains.ids[place])) for place in np.argsort(trust, kind="stable")[:NAMED])
+    if low.all():
+        return [
+            f"Trust is below {LOW:g} at all {len(low)} domains that were held out ({trust.max():.2g} at most): do not "
+            "count on it at new ones."
+        ]
+    worst = ", ".join(str(shown(domains.ids[at])) for at in np.argsort(trust, kind="stable")[: min(NAMED, low.sum())])
     there, elsewhere = errors[low].mean(), errors[~low].mean()
     told = f"Trust is below {LOW:g} at {low.sum()} of {len(low)} domains (least at {worst})"
     if there <= elsewhere:

@@ -14,6 +14,7 @@ from thetafield.data.arrays import shown
 from thetafield.errors import DataError
 
 MOST_CATEGORIES = 50
+MOSTLY, MOST_STRAYS = 0.8, 3  # share of numbers in a column whose other texts are told, and how many of these
 YEAR = 365.2425
 DAY = 86400.0
 SEASON, TREND = " season", " trend"  # what a date is as a cause of change
@@ -68,11 +69,13 @@ class CategoryColumn:
     Args:
         name: The column.
         categories: The categories, the most frequent ones first, fifty at most.
+        strays: Of a column that is numbers for the most part, the texts among them, three at most.
     """
 
     kind: ClassVar[str] = "category"
     name: str
     categories: tuple[str, ...]
+    strays: tuple[str, ...] = ()
 
     @classmethod
     def fit(cls, name: str, column: pa.ChunkedArray) -> "CategoryColumn":
@@ -80,8 +83,12 @@ class CategoryColumn:
         labels, counts = np.unique([text for text in _text(column) if text is not None], return_counts=True)
         if not len(labels):
             raise DataError(f"Column {name!r} has no value in any row: leave it out.")
-        order = np.lexsort([labels, -counts])[:MOST_CATEGORIES]
-        return cls(name, tuple(map(str, labels[order])))
+        order = np.lexsort([labels, -counts])
+        labels, counts = [str(label) for label in labels[order]], counts[order]
+        number = np.array([_is_number(label) for label in labels])
+        strays = [label for label, told in zip(labels, number, strict=True) if not told][:MOST_STRAYS]
+        mostly = counts[number].sum() >= MOSTLY * counts.sum()
+        return cls(name, tuple(labels[:MOST_CATEGORIES]), tuple(strays) if mostly else ())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,6 +203,14 @@ def _numbers(name: str, column: pa.ChunkedArray) -> np.ndarray:
 def _no_number(name: str, column: pa.ChunkedArray) -> DataError:
     value = next(v for v in column.to_pylist() if v is not None)
     return DataError(f"Column {name!r} held numbers in the training rows, but has {shown(value)}: give numbers.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -14,10 +14,11 @@ from thetafield.streams import numpy_stream
 class DescriptorScaler:
     """Min-max scaling z ↦ (z − low) / (high − low), fitted on training descriptors only.
 
-    Unseen descriptors may fall outside [0, 1]: that is how the field knows that it extrapolates.
+    Unseen descriptors may fall outside [0, 1]: that is how the field knows that it extrapolates. A coordinate that does
+    not vary in training, as a rare mark may not in a part of the domains, tells nothing and is 0 everywhere.
 
     Example:
-        >>> scaler = DescriptorScaler.fit(torch.tensor([[0.0], [50.0]]), ("rotation",))
+        >>> scaler = DescriptorScaler.fit(torch.tensor([[0.0], [50.0]]))
         >>> scaler(torch.tensor([[25.0], [60.0]])).tolist()
         [[0.5], [1.2000000476837158]]
     """
@@ -26,24 +27,31 @@ class DescriptorScaler:
     high: Tensor
 
     @classmethod
-    def fit(cls, z: Tensor, names: tuple[str, ...]) -> "DescriptorScaler":
+    def fit(cls, z: Tensor) -> "DescriptorScaler":
         """Read the range of each coordinate off training descriptors of shape (N, d)."""
-        low, high = z.amin(0), z.amax(0)
-        if len(z) > 1 and (low == high).any():
-            column = int((low == high).int().argmax())
-            raise DataError(
-                f"Descriptor {names[column]!r} has the same value ({low[column]:g}) in all {len(z)} training domains, "
-                "so it cannot describe a shift: leave it out."
-            )
-        return cls(low, high)
+        return cls(z.amin(0), z.amax(0))
 
     def __call__(self, z: Tensor) -> Tensor:
         """Return scaled descriptors of shape (..., d)."""
         if z.shape[-1] != len(self.low):
             raise DataError(f"z has width {z.shape[-1]}, but the field was fitted with {len(self.low)} descriptors.")
         low, high = self.low.to(z), self.high.to(z)
-        # A single training domain has no range: its descriptor is the origin and one unit is one unit.
-        return (z - low) / torch.where(high > low, high - low, torch.ones_like(low))
+        varies = high > low
+        # Where nothing has a range, as with a single training domain, that is the origin and one unit is one unit.
+        kept = varies | ~varies.any()
+        return (z - low) * kept / torch.where(varies, high - low, torch.ones_like(low))
+
+
+def check_descriptors(domains: DomainSet) -> None:
+    """Raise where a descriptor has one value in all domains that somebody gave; parts of them may well have one."""
+    still = (domains.z == domains.z[:1]).all(0).tolist()
+    varying = {factor for factor, rests in zip(domains.factors, still, strict=True) if not rests}
+    for name, factor, value in zip(domains.descriptors, domains.factors, domains.z[:1].flatten().tolist(), strict=True):
+        if len(domains) > 1 and factor not in varying:
+            raise DataError(
+                f"Descriptor {name!r} has the same value ({value:g}) in all {len(domains)} domains, so it cannot "
+                "describe a shift: leave it out."
+            )
 
 
 def add_noise(domains: DomainSet, count: int, seed: int) -> DomainSet:

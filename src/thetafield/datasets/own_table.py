@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from thetafield.data.descriptors import check_descriptors
 from thetafield.data.domains import DomainSet
 from thetafield.data.encoder import check_columns
 from thetafield.data.folds import domain_folds
@@ -102,7 +103,9 @@ def _roles(own: OwnTable) -> dict[str, Any]:
 def _read(own: OwnTable) -> tuple[Any, DomainSet]:
     """Return the table and all of its domains."""
     table = read_table_file(Path(own.path))
-    return table, DomainSet.from_frame(table, **_roles(own), classification=own.classification)
+    whole = DomainSet.from_frame(table, **_roles(own), classification=own.classification)
+    check_descriptors(whole)
+    return table, whole
 
 
 def _rows_of(whole: DomainSet, table: Any, domains: np.ndarray) -> np.ndarray:

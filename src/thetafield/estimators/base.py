@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from thetafield.data.arrays import as_numbers, column_names, to_numpy
+from thetafield.data.descriptors import check_descriptors
 from thetafield.data.domains import DomainSet
 from thetafield.data.table import as_arrow, is_table
 from thetafield.errors import DataError, NeedError
@@ -62,6 +63,7 @@ class FieldEstimator(BaseEstimator):
         if domains.classification != isinstance(self, ClassifierMixin):
             kind = "classes: use FieldClassifier" if domains.classification else "numbers: use FieldRegressor"
             raise DataError(f"The target of these domains is {kind}.")
+        check_descriptors(domains)
         self.n_features_in_ = domains.x.shape[1]
         # Without descriptors and domains there is nothing for a field to depend on: the pooled model is the field.
         pooled = not described and (needs.reads or needs.min_domains > 1)

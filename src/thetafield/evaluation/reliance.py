@@ -33,7 +33,8 @@ def reliance(model: Model, kept: DomainSet, held: DomainSet, seed: int = 0) -> d
         count, and a domain that has no other keeps its error.
     """
     few = thinned(held, len(held.x), ROWS, torch_stream(seed, "reliance", "rows"))
-    drawn = numpy_stream(seed, "reliance", "domains").integers(len(kept), size=(ROUNDS, len(few)))
+    stream = numpy_stream(seed, "reliance", "domains")
+    drawn = torch.from_numpy(stream.integers(len(kept), size=(ROUNDS, len(few))))
     factors = {name: [place for place, each in enumerate(held.factors) if each == name] for name in held.factors}
     grown = {name: list[Tensor]() for name in factors}
     for batch in batches(model, few):
@@ -41,7 +42,8 @@ def reliance(model: Model, kept: DomainSet, held: DomainSet, seed: int = 0) -> d
         z = few.z[index].cpu()
         own = _errors(answer(z), batch, few)
         for name, places in factors.items():
-            others = [z.index_copy(1, torch.tensor(places), kept.z[row[index]].cpu()[:, places]) for row in drawn]
+            told = kept.z.cpu()[drawn[:, index]][:, :, places]
+            others = [z.index_copy(1, torch.tensor(places), each) for each in told]
             errors = torch.stack([_errors(answer(other), batch, few) for other in others])
             grown[name].append((errors.nanmean(0) - own).nan_to_num())
     return {name: torch.cat(parts).tolist() for name, parts in grown.items()}

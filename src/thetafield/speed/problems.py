@@ -22,7 +22,7 @@ DIGITS = 1000  # of a domain of images
 def two_moons() -> DomainSet:
     """Return the 50 training domains of 2-Moons, seed 0, with scaled descriptors."""
     train = DATASETS["two-moons"](0).train
-    return replace(train, z=DescriptorScaler.fit(train.z, train.descriptors)(train.z))
+    return replace(train, z=DescriptorScaler.fit(train.z)(train.z))
 
 
 def moons(num_domains: int, device: torch.device, samples: int = SAMPLES) -> DomainSet:

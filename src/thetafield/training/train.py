@@ -108,7 +108,7 @@ def train_field(
     method_class.check_needs(domains, ordered, where)
     method_class.check_ranks(ranks)
     place = ranks.device(pick_device(device))
-    scaler = DescriptorScaler.fit(domains.z, domains.descriptors)
+    scaler = DescriptorScaler.fit(domains.z)
     if domains.on_disk and (standardise or not domains.classification):
         raise DataError(
             "Domains on the disk are trained on as they are stored: store standardised inputs and class labels, or "

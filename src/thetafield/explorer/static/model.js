@@ -16,7 +16,9 @@ export function makeModel(description) {
   const span = low.map((value, k) => (high[k] > value ? high[k] - value : 1));
   // In single precision, step by step, as in training: trees tell a number from the next one.
   const single = (value, shift, scale) => Math.fround(Math.fround(Math.fround(value) - shift) / scale);
-  const scaled = (z) => Float64Array.from(low, (value, k) => single(z[k], value, Math.fround(span[k])));
+  // What did not vary in training tells nothing, unless nothing did.
+  const still = low.map((value, k) => high[k] <= value && high.some((end, j) => end > low[j]));
+  const scaled = (z) => Float64Array.from(low, (value, k) => (still[k] ? 0 : single(z[k], value, Math.fround(span[k]))));
   const raw = (s) => low.map((value, k) => value + s[k] * span[k]);
 
   const standardised = (x) => {

@@ -44,10 +44,7 @@ def convergence(domains: CurvePanel, losses: Mapping[int, Losses], long: LongRun
     draw_curves(left, domains, looks)
     left.set_ylabel(measure)
     if len(looks) > 1:
-        handles = [
-            left.plot([], [], color=colour, marker=mark, markeredgecolor=PAPER, label=name)[0]
-            for name, (colour, mark) in looks.items()
-        ]
+        handles = [left.plot([], [], label=name, **look.style)[0] for name, look in looks.items()]
         left.legend(handles=handles, loc="upper right")
     _losses(middle, losses)
     _long(right, long, measure)

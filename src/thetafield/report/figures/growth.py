@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from thetafield.report.figures.curves import CurvePanel, frame, line_looks
-from thetafield.report.style import FAINT, MUTED, PAPER, styled
+from thetafield.report.style import FAINT, MUTED, styled
 
 
 def exponent(x: Sequence[float], seconds: Sequence[float]) -> float:
@@ -36,11 +36,11 @@ def growth(panels: Sequence[CurvePanel]) -> Figure:
             frame(ax, panel, [])
             continue
         for curve in panel.curves:
-            (colour, mark), label = looks[curve.label], curve.label
+            label = curve.label
             if len(curve.x) > 1:
                 letter = next((word for word in panel.label.split() if word in ("N", "D")), "x")
                 label = rf"{label} $\propto$ {letter}$^{{\mathregular{{{_power(curve.x, curve.mean)}}}}}$"
-            ax.plot(curve.x, curve.mean, color=colour, marker=mark, markersize=6, markeredgecolor=PAPER, label=label)
+            ax.plot(curve.x, curve.mean, label=label, **looks[curve.label].style)
         ax.set(xscale="log", yscale="log", xlabel=panel.label, title=panel.title)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,7 +1,7 @@
 """Imperfect descriptors: what each coordinate still says of the domain, above the errors that come of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
@@ -55,7 +55,8 @@ def imperfection(constructions: Sequence[Construction], panels: Sequence[CurvePa
     columns = upper.add_gridspec(1, len(panels), left=LEFT, right=RIGHT, wspace=GAP, top=0.8, bottom=0.08)
     for place, construction in zip(columns, constructions, strict=True):
         _tiles(upper, place, construction)
-    draw_panels(lower, panels, measure, shared=True, gap=GAP)
+    # Errors from a tenth of a per cent to a half: on a linear scale the good methods would lie on each other.
+    draw_panels(lower, [replace(panel, log_errors=True) for panel in panels], measure, shared=True, gap=GAP)
     return figure
 
 

@@ -10,11 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from thetafield.report.figures.curves import balanced
 from thetafield.report.style import FAINT, INK, MUTED, PAPER, UNSEEN, styled
 
-PER_ROW, LINE, HEAD = 4, 0.205, 0.9
+PER_ROW, LINE, HEAD, LEGEND = 4, 0.205, 0.9, 0.24
 # Times the middle one: values beyond, where they are few, are told at the edge and do not press the others together.
 FAR, FEW = 3.0, 0.125
+PRINTED = {"color": MUTED, "marker": "D", "markerfacecolor": PAPER}
 
 
 @dataclass(frozen=True)
@@ -46,32 +48,40 @@ def overview(columns: Sequence[tuple[str, str, Sequence[Mark]]], others: str = "
         columns: Head of each panel, what is measured, and its marks.
         others: What those are that are not ours.
     """
-    count = min(PER_ROW, len(columns))
+    count = balanced(len(columns), PER_ROW)
     rows = -(-len(columns) // count)
     each = HEAD + LINE * len(columns[0][2])
-    figure = Figure(figsize=(10.4, 0.35 + each * rows))
+    entries = _entries([mark for _, _, marks in columns for mark in marks], others)
+    legend = LEGEND if len(entries) > 1 else 0.0  # one alone tells nothing from anything
+    figure = Figure(figsize=(10.4, 0.11 + legend + each * rows))
     axes = figure.subplots(rows, count, squeeze=False, sharey=True)
     height = figure.get_figheight()
     longest = max(len(mark.method) for _, _, marks in columns for mark in marks)
     figure.subplots_adjust(
-        left=(0.3 + 0.064 * longest) / 10.4, right=0.99, top=1 - 0.66 / height, bottom=0.45 / height, wspace=0.1
+        left=(0.3 + 0.064 * longest) / 10.4, right=0.99, top=1 - (0.42 + legend) / height, bottom=0.45 / height
     )
+    figure.subplots_adjust(wspace=0.1)
     figure.subplots_adjust(hspace=HEAD / (each - HEAD))
     for ax, (title, measure, marks) in zip(axes.flat, columns, strict=False):
         _panel(ax, title, marks)
         ax.set_xlabel(measure, size=8, color=MUTED, labelpad=2)
     for ax in axes.flat[len(columns) :]:
         ax.set_axis_off()
-    handles = [
-        Line2D([], [], color=UNSEEN, marker="o", linestyle="", label="ours"),
-        Line2D([], [], color=INK, marker="o", linestyle="", label=others),
-        Line2D([], [], color=MUTED, marker="D", markerfacecolor=PAPER, linestyle="", label="as printed in the paper"),
-    ]
-    shown = handles if any(mark.paper is not None for _, _, marks in columns for mark in marks) else handles[:2]
-    figure.legend(
-        handles=shown, loc="upper center", ncols=3, handletextpad=0.2, bbox_to_anchor=(0.5, 1 + 0.05 / height)
-    )
+    if legend:  # from the left, where narrow screens begin to show a figure
+        left_end = (0.2 / 10.4, 1 + 0.05 / height)
+        figure.legend(handles=entries, loc="upper left", ncols=3, handletextpad=0.2, bbox_to_anchor=left_end)
     return figure
+
+
+def _entries(marks: Sequence[Mark], others: str) -> list[Line2D]:
+    """Return what the legend says: of what occurs only."""
+    dot = {"marker": "o", "linestyle": ""}
+    entries = {
+        "ours": (any(mark.main and mark.mean is not None for mark in marks), dot | {"color": UNSEEN}),
+        others: (any(not mark.main and mark.mean is not None for mark in marks), dot | {"color": INK}),
+        "as printed in the paper": (any(mark.paper is not None for mark in marks), PRINTED | {"linestyle": ""}),
+    }
+    return [Line2D([], [], label=label, **style) for label, (occurs, style) in entries.items() if occurs]
 
 
 def _bound(values: Sequence[float]) -> float:
@@ -92,7 +102,7 @@ def _panel(ax: Axes, title: str, marks: Sequence[Mark]) -> None:
         if mark.paper is not None and mark.paper > bound:
             beyond.append(f"◇ {mark.paper:.3g} ▸")
         elif mark.paper is not None:
-            ax.plot(mark.paper, row, "D", color=MUTED, markerfacecolor=PAPER, markersize=4.5, zorder=2)
+            ax.plot(mark.paper, row, linestyle="", markersize=4.5, zorder=2, **PRINTED)
         if beyond:
             beside = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center", "size": 7.5}
             ax.text(0.985, row, "  ".join(beyond), color=UNSEEN if mark.main else MUTED, **beside)

@@ -1,6 +1,7 @@
 """Figures of single domains on any data: errors where they are, by their distance, by their trust; and relevance."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,11 +9,11 @@ from matplotlib.figure import Figure
 from thetafield.datasets.base import DATASETS
 from thetafield.datasets.source import source_of
 from thetafield.errors import DataError
-from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.figures.curves import LINE_COLOURS, Curve, CurvePanel, curve_panels
 from thetafield.report.figures.places import Located, located_errors
 from thetafield.report.figures.relevances import relevance_panels
 from thetafield.report.figures.trust import Trusted, trust_and_error
-from thetafield.report.store.grid import Place, grid
+from thetafield.report.store.grid import Line, Place, grid
 from thetafield.report.store.items import Trial
 from thetafield.report.store.pairing import best_of
 from thetafield.report.store.paper import FAMILY, is_ours
@@ -25,6 +26,8 @@ BINS = 7
 REPETITIONS = 2  # whose domains are made again; data from files take up to a second each, and one must do
 MOST_DESCRIPTORS = 8
 MAPS = 2  # of a dataset: the best other method, and ours
+VARIANTS = 4  # of ours that are looked at where a suite has nothing else
+BEST = "best other"
 
 
 class Contest:
@@ -33,10 +36,11 @@ class Contest:
     Args:
         title: The dataset.
         places: Their trials by name.
+        chosen: The name of ours, or of the best of several of ours; of the last where none is ours.
     """
 
-    def __init__(self, title: str, places: dict[str, Place]) -> None:
-        self.title, self.places = title, places
+    def __init__(self, title: str, places: dict[str, Place], chosen: str) -> None:
+        self.title, self.places, self.chosen = title, places, chosen
 
     @property
     def dataset(self) -> str:
@@ -46,8 +50,18 @@ class Contest:
     @property
     def ours(self) -> Trial | None:
         """A trial of ours."""
-        last = next(reversed(self.places.values())).trials[0]
-        return last if is_ours(last.method) else None
+        trial = self.places[self.chosen].trials[0]
+        return trial if is_ours(trial.method) else None
+
+    @property
+    def others(self) -> list[str]:
+        """The names of those that are not ours: of the simplest, and of the best if that is another one."""
+        return [name for name, place in self.places.items() if not is_ours(place.trials[0].method)]
+
+    @property
+    def main(self) -> str | None:
+        """The name of ours; None where several of ours stand beside each other, or none is here."""
+        return self.chosen if len(self.places) - len(self.others) == 1 else None
 
     @property
     def repetitions(self) -> list[tuple[int, object]]:
@@ -79,11 +93,26 @@ def contests(results: Results) -> list[Contest]:
         others = [line for line in places if not line.method.startswith(FAMILY)]
         ours = [line for line in places if is_ours(line.method)]
         best = best_of({line: places[line] for line in others}, places[ours[-1]]) if ours else None
-        shown = dict.fromkeys([*others[:1], *([best] if best else []), *ours[-1:]])
-        contest = Contest(drawable(column), {drawable(line.title): places[line] for line in shown})
-        if shown and contest.repetitions:  # methods that share no seed and split are looked at nowhere together
+        ranked = ours[-1:] if others or not ours else _ranked({line: places[line] for line in ours})
+        shown = [*others[:1], *([best] if best else []), *(line for line in ours if line in ranked[-VARIANTS:])]
+        shown = list(dict.fromkeys(shown))
+        if not shown:
+            continue
+        named = {drawable(line.title): places[line] for line in shown}
+        contest = Contest(drawable(column), named, drawable((ranked or shown)[-1].title))
+        if contest.repetitions:  # methods that share no seed and split are looked at nowhere together
             found.append(contest)
     return found
+
+
+def _ranked(places: dict[Line, Place]) -> list[Line]:
+    """Return variants of one method, which are each other's rivals, the best last: on what all were run on."""
+    shared = set.intersection(*({trial.repetition for trial in place.trials} for place in places.values()))
+    scores = {
+        line: sum(trial.result["score"] for trial in place.trials if trial.repetition in shared)
+        for line, place in places.items()
+    }
+    return sorted(places, key=lambda line: -scores[line])
 
 
 def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
@@ -102,7 +131,7 @@ def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
             caption=(
                 "Unseen domains in equal parts by their distance in z, scaled to the range of the training domains. A "
                 "field is worth having where its curve stays low as the distance grows. Of the first split of data "
-                f"from files, of the first {REPETITIONS} seeds of others."
+                f"from files, of the first {REPETITIONS} seeds of others.{_which(found)}"
             ),
             alt=f"Curves of the error over distance, a panel for each of {', '.join(c.title for c in found)}.",
             command=command,
@@ -120,7 +149,8 @@ def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
         Picture(
             name=f"{name}-trust",
             title="Trust, and the error that came of it",
-            caption="A dot for each unseen domain; the line is the mean error of equal parts in rising trust.",
+            caption="A dot for each unseen domain; the line is the mean error of equal parts in rising trust."
+            + _which(found, best=True),
             alt=f"The error of each unseen domain over its trust, for {', '.join(one.title for one in trusted)}.",
             command=command,
             draw=(lambda: trust_and_error(trusted)) if trusted else None,
@@ -140,7 +170,31 @@ def _distance(found: Sequence[Contest], rebuilt: Rebuilt) -> Figure:
             reasons.append(str(error))
     if not panels:
         raise DataError(reasons[0])
-    return curve_panels(panels, "error")
+    if len({curve.label for panel in panels for curve in panel.curves}) > len(LINE_COLOURS):
+        panels = [_by_part(panel) for panel in panels]
+    # What all panels measure stands once in each row; otherwise every panel says it.
+    measures = {panel.measure for panel in panels}
+    return curve_panels(panels) if len(measures) > 1 else curve_panels(panels, measures.pop())
+
+
+def _by_part(panel: CurvePanel) -> CurvePanel:
+    """Return a panel whose best other line goes by that part, and by its name under the head."""
+    others = [curve for curve in panel.curves if not curve.main]
+    if not others or len(others) == len(panel.curves):  # nothing to be the best beside
+        return panel
+    best = replace(others[-1], label=BEST if len(others) > 1 else others[-1].label)
+    best = replace(best, remark=f"{BEST}: {others[-1].label}")
+    return replace(panel, curves=tuple(best if curve is others[-1] else curve for curve in panel.curves))
+
+
+def _which(found: Sequence[Contest], best: bool = False) -> str:
+    """Say which are shown where a dataset has several variants of ours and nothing else: some, or the best."""
+    several = [
+        f"{contest.chosen} on {contest.title}" for contest in found if len(contest.places) > 1 and not contest.others
+    ]
+    if best and several:
+        return f" Of several variants of ours, the best is shown: {'; '.join(several)}."
+    return f" Of several variants of ours, at most the {VARIANTS} best are shown." if several else ""
 
 
 def _distance_panel(contest: Contest, rebuilt: Rebuilt) -> CurvePanel:
@@ -160,9 +214,10 @@ def _distance_panel(contest: Contest, rebuilt: Rebuilt) -> CurvePanel:
     curves = []
     for name, rows in means.items():
         values = np.array([row[:length] for row in rows])
-        main = is_ours(contest.places[name].trials[0].method)
-        curves.append(Curve(name, tuple(x.tolist()), tuple(values.mean(0).tolist()), tuple(_spread(values)), main))
-    return CurvePanel(contest.title, "distance to training domains", tuple(curves), chosen=False)
+        spread, main = tuple(_spread(values)), name == contest.main
+        curves.append(Curve(name, tuple(x.tolist()), tuple(values.mean(0).tolist()), spread, main))
+    label = "distance to training domains"
+    return CurvePanel(contest.title, label, tuple(curves), chosen=False, measure=contest.measure)
 
 
 def _spread(rows: np.ndarray) -> list[float]:
@@ -205,13 +260,14 @@ def _located(contest: Contest, rebuilt: Rebuilt) -> Located:
     relevance = (contest.ours.result.get("relevance") or {}) if contest.ours is not None else {}
     axes = coordinates(dataset, relevance)
     columns = [list(dataset.train.descriptors).index(name) for name in axes]
+    rest = [name for name in trials if name != contest.chosen]
     return Located(
         title=contest.title,
         axes=axes,
         train=dataset.train.z.numpy()[:, columns],
         unseen=unseen.z.numpy()[:, columns],
-        errors={name: np.asarray(trials[name].result["per_domain"]) for name in list(trials)[-MAPS:]},
-        ours=next(reversed(contest.places)) if contest.ours is not None else None,
+        errors={name: np.asarray(trials[name].result["per_domain"]) for name in [*rest, contest.chosen][-MAPS:]},
+        ours=contest.chosen if contest.ours is not None else None,
         measure=contest.measure,
     )
 
@@ -219,7 +275,7 @@ def _located(contest: Contest, rebuilt: Rebuilt) -> Located:
 def _relevance(suite: str, found: Sequence[Contest], command: str) -> Picture:
     sets = []
     for contest in found:
-        trials = next(reversed(contest.places.values())).trials
+        trials = contest.places[contest.chosen].trials
         told = [trial.result["relevance"] for trial in trials if trial.result.get("relevance")]
         weights = {name: [one.get(name, 0.0) for one in told] for name in told[0]}
         bars = {name: (float(np.mean(values)), min(values), max(values)) for name, values in weights.items()}
@@ -232,6 +288,7 @@ def _relevance(suite: str, found: Sequence[Contest], command: str) -> Picture:
         caption=(
             "The weight of each descriptor in ours, relative to the heaviest: mean over trials, the line from the "
             f"least to the most. At most {MOST_DESCRIPTORS} descriptors of a dataset are shown."
+            f"{_which(found, best=True)}"
         ),
         alt=f"A bar for each descriptor. {words}.",
         command=command,
@@ -241,7 +298,7 @@ def _relevance(suite: str, found: Sequence[Contest], command: str) -> Picture:
 
 
 def _trusted(contest: Contest) -> Trusted | None:
-    trials = next(reversed(contest.places.values())).trials if contest.ours is not None else ()
+    trials = contest.places[contest.chosen].trials if contest.ours is not None else ()
     with_trust = [trial for trial in trials if (trial.result.get("trust") or {}).get("trust")]
     if not with_trust:
         return None

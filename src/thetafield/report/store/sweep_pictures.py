@@ -19,7 +19,9 @@ SHOWN_LOSSES = (10, 30, 50, 70)  # training domains whose losses are drawn, as i
 def overview_picture(table: Table) -> Picture | None:
     """Return a comparison at a glance; None where hardly anything is in it."""
     columns = []
-    telling = [i for i in range(len(table.columns)) if sum(row.cells[i].value is not None for row in table.rows) > 1]
+    counts = [sum(row.cells[i].value is not None for row in table.rows) for i in range(len(table.columns))]
+    # One value alone is worth a panel beside others that compare several.
+    telling = [i for i, count in enumerate(counts) if count and max(counts) > 1]
     # All panels share their lines, and one without results says nothing, whatever the paper prints.
     rows = [row for row in table.rows if any(_says_something(row.cells[i]) for i in telling)]
     for position in telling:
@@ -89,7 +91,7 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
         name="convergence",
         title="Convergence",
         caption=(
-            "Left: error on unseen domains over the number of training domains; short lines are what the paper's text "
+            "Left: error on unseen domains over the number of training domains; marks are what the paper's text "
             f"states. Middle: the loss of {name} in the last phase of its first training. Right: the loss of its "
             "longest one, and the error of trainings of several lengths."
         ),
@@ -103,9 +105,18 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
 
 def _main(panel: Panel) -> str:
     """Return the line that single trainings are looked at of: ours, or the first."""
-    found = [label for label, points in panel.lines.items() if any(point.place.trials for point in points)]
-    ours = [label for label in found if (item := panel.lines[label][0].place.item) and item.method == FAMILY]
-    return next(iter([*ours, *found]), "")
+    return _ours(panel) or next((label for label, points in panel.lines.items() if _finished(points)), "")
+
+
+def _ours(panel: Panel) -> str:
+    """Return the line that is ours: of several, such as ours without a part, the first."""
+    lines = panel.lines.items()
+    found = (k for k, points in lines if _finished(points) and getattr(points[0].place.item, "method", "") == FAMILY)
+    return next(found, "")
+
+
+def _finished(points: Sequence[Point]) -> bool:
+    return any(point.place.trials for point in points)
 
 
 def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
@@ -129,18 +140,17 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
 
 def curves_of(panel: Panel, log: bool = False, bounds: tuple[tuple[float, float], ...] = ()) -> CurvePanel:
     """Return the lines of a panel as they are drawn, wherever there are results."""
-    curves = []
+    curves, ours = [], _ours(panel)
     for label, points in panel.lines.items():
         cells = [(point.x, cell) for point in points if (cell := panel.cell(point)) is not None]
         if cells:
-            method = next((item.method for point in points if (item := point.place.item)), "")
             curves.append(
                 Curve(
                     drawable(label),
                     tuple(x for x, _ in cells),
                     tuple(cell.value or 0.0 for _, cell in cells),
                     tuple(cell.spread or 0.0 for _, cell in cells),
-                    main=method == FAMILY,
+                    main=label == ours,
                 )
             )
     here = {x for curve in curves for x in curve.x}
