@@ -59,7 +59,7 @@ def refusal(tmp_path, content, **settings):
         ({"y": ["yes"] * 60}, {}, "y holds one class only"),
         ({"y": [2.5] * 60}, {}, "The target is 2.5 in every row: there is nothing to predict"),
         ({"d": range(60), "z": range(60)}, {}, "60 rows make 60 domains (the values of 'd'), about one row each"),
-        ({"d": [1] * 60, "z": [0.5] * 60}, {}, "There are 1 domain(s)"),
+        ({"d": [1] * 60, "z": [0.5] * 60}, {}, "There is 1 domain"),
         ({"d": np.repeat(range(4), 15), "z": np.repeat(range(4), 15)}, {}, "needs at least 5"),
         ({}, {"descriptors": "y"}, "'y' is the target and cannot be a feature or a descriptor too"),
         ({}, {"features": "x,y"}, "'y' is the target and cannot be a feature"),

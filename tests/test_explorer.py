@@ -163,6 +163,41 @@ def test_dragging_moves_z_and_what_is_shown(trial, show):
 
 
 @needs_browser
+@pytest.mark.parametrize("name", ["blended", "hypernet", "trees"])
+def test_what_is_shown_after_a_drag_is_what_python_says(name, show):
+    model = classifier(name).model_
+    page = show(explorer_page(Saved(model)))
+    box = page.locator("#plane").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    page.mouse.down()
+    for way in ((0.3, 0.7), (0.8, 0.3)):
+        page.mouse.move(box["x"] + box["width"] * way[0], box["y"] + box["height"] * way[1], steps=4)
+        page.wait_for_timeout(300)
+        state = page.evaluate("thetafield.state()")
+        z = torch.tensor([state["z"]])
+        trust = float(trust_at(model, z)[0])
+        assert float(page.inner_text("#trust b").removesuffix(" %")) == pytest.approx(100 * trust, abs=0.06)
+        outputs = model.row_outputs(torch.tensor([state["row"]]).float(), z)[0].double()
+        bars = page.locator("#answer .bar")
+        told = {bar.split()[0]: float(bar.split()[-2]) for bar in bars.all_inner_texts()}
+        expected = dict(zip(model.classes.tolist(), (100 * outputs.softmax(0)).tolist(), strict=True))
+        assert told == pytest.approx(expected, abs=0.06)  # one digit behind the point is shown
+        assert page.inner_text("#answer .big") == max(expected, key=expected.get)
+    page.mouse.up()
+
+
+@needs_browser
+def test_a_box_left_without_a_number_shows_where_z_is(trial, show):
+    page = show(explorer_page(open_saved(trial)))
+    box = page.locator("#descriptors input[type=number]").first
+    before = box.input_value()
+    box.fill("")
+    box.blur()
+    page.wait_for_timeout(300)
+    assert box.input_value() == before
+
+
+@needs_browser
 def test_keys_move_z_and_every_control_is_named(trial, show):
     page = show(explorer_page(open_saved(trial)))
     start = page.evaluate("thetafield.state().z")

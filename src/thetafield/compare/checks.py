@@ -44,8 +44,8 @@ def check_domains(domains: DomainSet, domain: str | None) -> None:
         )
     if count < FEWEST_DOMAINS:
         raise DataError(
-            f"There are {count} domain(s) ({column}), but a comparison on unseen domains needs at least "
-            f"{FEWEST_DOMAINS}: name a column with more values, or gather more domains."
+            f"There {'is 1 domain' if count == 1 else f'are {count} domains'} ({column}), but a comparison on unseen "
+            f"domains needs at least {FEWEST_DOMAINS}: name a column with more values, or gather more domains."
         )
     if domains.classes is not None and len(domains.classes) > MOST_LABELS:
         raise DataError(

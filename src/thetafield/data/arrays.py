@@ -187,7 +187,7 @@ def domain_descriptors(
             raise DataError(
                 f"Domain {shown(ids[domain])} has two values of descriptor {names[column]!r} "
                 f"({per_domain[domain, column]:g} and {z[row, column]:g}): a descriptor is constant within a domain, "
-                "so split the domain or use the column as a feature."
+                "so split the domain, or use the column as a feature if it is known before the target."
             )
         return per_domain
     if len(z) == len(ids):

@@ -130,6 +130,9 @@ def _descriptor(name: str, column: pa.ChunkedArray) -> Column:
     fitted = fit_column(name, column)
     if not isinstance(fitted, CategoryColumn):
         return fitted
+    if fitted.strays:
+        strays = ", ".join(map(repr, fitted.strays))
+        raise DataError(f"Descriptor {name!r} has numbers, but also {strays}: correct these rows or drop them.")
     try:
         return DateColumn.fit(name, column)
     except DataError as error:

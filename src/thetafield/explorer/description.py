@@ -25,7 +25,7 @@ from thetafield.fields.recipe import Affine
 from thetafield.geometry.terrain import Terrain
 from thetafield.methods.base import METHODS
 
-LARGEST = 8_000_000  # bytes of a field's own weights beyond which a grid of θ is sent instead, where there can be one
+LARGEST = 32_000_000  # bytes of a field's own weights beyond which a grid of θ is sent instead, where there can be one
 
 
 def describe_model(

@@ -25,7 +25,8 @@ export function makeDescriptors(description, model, state) {
     const slider = element("input", {
       type: "range", min: low, max: high, step: (high - low) / 500, "aria-label": `${name}, slider`, oninput: change,
     });
-    const box = element("input", { type: "number", step: "any", "aria-label": name, onchange: change });
+    // Left without a number in it, it shows where z is.
+    const box = element("input", { type: "number", step: "any", "aria-label": name, onchange: change, onblur: () => state.set({}) });
     return { slider, box, node: element("div", { class: "control" }, element("span", { title: name }, name), slider, box) };
   }
 

@@ -71,9 +71,10 @@ function build() {
   const { dataset, title, descriptors, inputs, forest } = description;
   byId("title").textContent = dataset === null ? `${title}: ${forest === null ? "a parameter field" : "a saved model"}` : `${title} on ${dataset}`;
   document.title = `${byId("title").textContent} · thetafield`;
-  byId("lede").textContent = descriptors.length
-    ? "Every descriptor is a domain, seen or unseen. Drag z: the model for it is computed here, in your browser."
-    : "This model was fitted without descriptors: it is the same everywhere.";
+  const same = description.field !== null && description.field.kind === "constant";
+  byId("lede").textContent = !descriptors.length ? "This model was fitted without descriptors: it is the same everywhere."
+    : same ? "Every descriptor is a domain, seen or unseen. This model does not read z: it is the same everywhere, and its trust is not."
+    : "Every descriptor is a domain, seen or unseen. Drag z: the model for it is computed here, in your browser.";
   if (descriptors.length) views.push(makePlane(description, model, state, anchors), makeDescriptors(description, model, state));
   else for (const id of ["plane-card", "controls-card"]) byId(id).hidden = true;
 

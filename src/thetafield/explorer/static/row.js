@@ -46,7 +46,7 @@ const KINDS = {
       if (Number.isFinite(value)) set((row) => { row[at] = value; if (missing !== null) row[missing] = 0; });
     };
     const slider = element("input", { type: "range", min: low[at], max: high[at], step: (high[at] - low[at]) / 500, "aria-label": `${name}, slider`, oninput: change });
-    const box = element("input", { type: "number", step: "any", "aria-label": name, onchange: change });
+    const box = element("input", { type: "number", step: "any", "aria-label": name, onchange: change, onblur: () => state.set({}) });
     const label = shown === null ? element("span", { title: name }, name) : element("label", { title: `Draw the curve of ${name}` },
       element("input", { type: "checkbox", "aria-label": `Curve of ${name}`, checked: shown.has(at), onchange: (event) => { shown[event.target.checked ? "add" : "delete"](at); state.set({}); } }), element("span", {}, name));
     const parts = [label, slider, box];

@@ -34,8 +34,11 @@ export function makeTiles(description, model) {
     const caption = element("figcaption");
     return { caption, node: element("figure", { class: "tile" }, canvas, caption) };
   });
+  const said = "What the model at this z says of samples of the training domains"
+    + (classes === null ? "" : ": a green frame where that is their class, a red one where it is not. The class is in the tip of a picture");
+  if (classes !== null) tiles.forEach(({ node }, s) => { node.title = `class ${classes[samples.target[s]]}`; });
   return {
-    node: element("div", {}, element("p", { class: "said" }, "What the model at this z says of samples of the training domains"),
+    node: element("div", {}, element("p", { class: "said" }, said),
       element("div", { class: "tiles" }, ...tiles.map((tile) => tile.node))),
     draw(now) {
       const answers = model.answers(now.theta, features, count), k = model.outputs;

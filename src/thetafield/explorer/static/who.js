@@ -42,7 +42,7 @@ export function makeWho(description, model, state, anchors) {
   function fillRow(row, index, shares, now) {
     row.index = index;
     row.visit.setAttribute("aria-label", `Go to domain ${name(index)}`);
-    row.cells[0].textContent = name(index);
+    row.cells[0].textContent = row.cells[0].title = name(index);
     shown.forEach((_, k) => { row.cells[k + 1].textContent = short(anchors[index][k], 3); });
     const near = now.nearest.find((one) => one.index === index), last = row.cells.at(-1);
     if (model.charts === null) last.textContent = near ? short(near.distance, 2) : "–";
@@ -56,6 +56,7 @@ export function makeWho(description, model, state, anchors) {
 
   function sentence(now) {
     if (description.forest !== null) return "Trees answer for all domains at once; these training domains are nearest.";
+    if (description.field.kind === "constant") return "One model answers everywhere; these training domains are nearest.";
     if (model.charts === null) return "This field is one function of z, without charts; these training domains are nearest.";
     const count = now.charts.length;
     const added = now.alpha === null ? "" : ` What they carry is added to the base with weight ${short(now.alpha, 3)}.`;
