@@ -3,8 +3,10 @@
 import numpy as np
 
 from reported import table_one
+from thetafield.report.store.comparison import MICRO, comparison
 from thetafield.report.store.sections import Wanted, sections
 from thetafield.report.store.shortfalls import missing, ordered
+from thetafield.report.store.standing import near
 
 
 def test_shortfalls_are_found(builder):
@@ -63,3 +65,21 @@ def test_a_baseline_that_is_strong_when_tuned_is_not_called_weak(builder):
         builder.trial("paper-table1", "two-moons", "dann", seed, [33.0, 34.0], tune=8, group="tuned")
     [part] = sections(builder.read(), Wanted(figures=False))
     assert [one.what for one in part.shortfalls if one.kind == "baseline"] == ["CDANN, 2-Moons"]
+
+
+def test_who_is_near_the_best_on_most_data_is_said(builder):
+    errors = {  # by dataset, of ours and two others, each of which is the best somewhere
+        "eurosat": (10.1, 10.0, 15.0),
+        "weather-aus": (10.1, 15.0, 10.0),
+        "elec2": (10.0, 15.0, 15.0),
+        "arxiv-titles": (12.0, 10.0, 15.0),
+    }
+    for dataset, means in errors.items():
+        for method, mean in zip(("neurallio", "erm", "nda"), means, strict=True):
+            builder.trial("real", dataset, method, 0, [mean] * 6)
+    table = comparison(builder.read().of("real"), MICRO, "")
+    sentence = "errs at most 2 % more than the best method on 3 of 4 datasets, any other method on 2 at most."
+    assert list(near(table, "Real data")) == [f"Real data: NeuralLio {sentence}"]
+    # A mean over fewer repetitions is that of other data: ours is near on two then, as is ERM.
+    builder.trial("real", "eurosat", "erm", 1, [10.0] * 6)
+    assert not list(near(comparison(builder.read().of("real"), MICRO, ""), "Real data"))

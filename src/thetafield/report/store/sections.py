@@ -134,7 +134,11 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
         *falls.unsteady(results),
         *(falls.not_needed(tables[0]) if plain.name == "ablation" else ()),
     ]
-    stands = [*standing.matched(tables[0], plain.title), *standing.ahead(found, plain.title)]
+    stands = [
+        *standing.matched(tables[0], plain.title),
+        *standing.ahead(found, plain.title),
+        *standing.near(tables[0], plain.title),
+    ]
     return replace(plain, tables=tuple(tables), pictures=tuple(pictures), shortfalls=tuple(short), stands=tuple(stands))
 
 
