@@ -73,7 +73,7 @@ function build() {
   document.title = `${byId("title").textContent} · thetafield`;
   const same = description.field !== null && description.field.kind === "constant";
   byId("lede").textContent = !descriptors.length ? "This model was fitted without descriptors: it is the same everywhere."
-    : same ? "Every descriptor is a domain, seen or unseen. This model does not read z: it is the same everywhere, and its trust is not."
+    : same ? "Every descriptor is a domain, seen or unseen. This model does not read z: it answers alike everywhere, and only its trust changes."
     : "Every descriptor is a domain, seen or unseen. Drag z: the model for it is computed here, in your browser.";
   if (descriptors.length) views.push(makePlane(description, model, state, anchors), makeDescriptors(description, model, state));
   else for (const id of ["plane-card", "controls-card"]) byId(id).hidden = true;

@@ -35,7 +35,7 @@ export function makeTiles(description, model) {
     return { caption, node: element("figure", { class: "tile" }, canvas, caption) };
   });
   const said = "What the model at this z says of samples of the training domains"
-    + (classes === null ? "" : ": a green frame where that is their class, a red one where it is not. The class is in the tip of a picture");
+    + (classes === null ? "" : ": a green frame where that is their class, an orange one where it is not (point at a picture for its class).");
   if (classes !== null) tiles.forEach(({ node }, s) => { node.title = `class ${classes[samples.target[s]]}`; });
   return {
     node: element("div", {}, element("p", { class: "said" }, said),
