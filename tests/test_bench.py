@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,7 +15,11 @@ from benched import SUITE, Here, bench, results, written
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.engine import Conditions, Event
 from thetafield.bench.plan import Plan, once
+from thetafield.bench.spec import TrialSpec
 from thetafield.bench.store import Store
+from thetafield.datasets.base import DATASETS
+from thetafield.evaluation.looks import Look, look_at
+from thetafield.fields.storage import load_model
 from thetafield.files import write_json
 from thetafield.report.suite_progress import standing_table, suite_display
 
@@ -172,6 +177,23 @@ def test_a_machine_without_the_store_sends_everything_back(tmp_path):
     assert sorted(path.name for path in (tmp_path / "s/fields" / spec.key).iterdir()) == sorted(outcome.saved)
 
 
+def test_what_figures_show_of_a_kept_field_is_stored_with_its_result(tmp_path):
+    """Of 2-Moons, for which there are such figures; moons in time are one of many data that have none."""
+    moons = TrialSpec.of("two-moons", "erm-d", seed=3, options={"steps": 5}, dataset_options={"num_train": 5})
+    in_time = written(tmp_path).trials[0]
+    trials = (replace(moons, keep=True), moons, replace(in_time, keep=True))
+    for at, spec in enumerate(trials):
+        store = Store(tmp_path / f"s{at}")
+        with store.locked():
+            store.add(spec, "tiny", attempt(Task(spec, tmp_path / f"s{at}/work/{spec.key}", device="cpu")), 1)
+    found = [[path.name for path in tmp_path.glob(f"s{at}/looks/*")] for at in range(3)]
+    assert found == [[f"{moons.key}.json"], [], []]
+    look = Look.of(json.loads((tmp_path / f"s0/looks/{moons.key}.json").read_text()))
+    model = load_model(tmp_path / f"s0/fields/{moons.key}")
+    data = DATASETS["two-moons"](3, num_train=5)
+    np.testing.assert_array_equal(look.unseen.errors, look_at(model, data, 3).unseen.errors.round(4))
+
+
 def test_progress_is_a_table_for_a_person_and_lines_for_a_file(tmp_path):
     suite = written(tmp_path)
     plan = Plan(once(suite.trials), {})
@@ -193,9 +215,10 @@ def test_progress_is_a_table_for_a_person_and_lines_for_a_file(tmp_path):
                 watch(event)
         said[terminal] = console.file.getvalue()
     assert said[False].splitlines() == [
-        "1/6 moons, erm steps=40 samples=4, seed 0: error 12.35 % in 1.0 s",
-        "1/6 moons, erm-d steps=40 samples=4, seed 0: will run again: It was killed.",
-        "2/6 moons, erm-d steps=40 samples=4, seed 0: failed: It diverged.",
+        "6 trials to run.",
+        "1/6 (about 0:00:00 left) moons, erm steps=40 samples=4, seed 0: error 12.35 % in 1.0 s",
+        "1/6 (about 0:00:00 left) moons, erm-d steps=40 samples=4, seed 0: will run again: It was killed.",
+        "2/6 (about 0:00:00 left) moons, erm-d steps=40 samples=4, seed 0: failed: It diverged.",
     ]
     assert "1/2" in said[True] and "0/2 ✗1" in re.sub(r"\x1b\[[0-9;]*m", "", said[True])
     assert "2 of 6, 1 running, 1 failed, about 0:00:" in said[True]

@@ -53,6 +53,21 @@ def test_stores_are_put_together(tmp_path):
     assert "absent/b.json" not in found and "failures/c.json" in found
 
 
+def test_what_belongs_to_a_result_comes_from_its_store(tmp_path):
+    """Two machines ran one trial: no figure of the one stands beside the error of the other."""
+    one = a_store(tmp_path / "one", results={"a": {"score": 1}}, histories={"a": [{"loss": 1}]})
+    two = a_store(tmp_path / "two", results={"a": {"score": 2}}, histories={"a": [{"loss": 2}]}, looks={"a": {"of": 2}})
+    for stores, score in (([one, two], 1), ([two, one], 2)):
+        file, folder = tmp_path / f"{score}.jsonl.xz", tmp_path / f"unpacked-{score}"
+        pack(stores, file)
+        unpack(file, folder)
+        found = contents(folder)
+        assert (found["results/a.json"]["score"], found["histories/a.json"][0]["loss"]) == (score, score)
+        assert ("looks/a.json" in found) is (score == 2)
+        unpack(tmp_path / "1.jsonl.xz", folder)  # nothing of the first result is added beside the second
+        assert contents(folder) == found
+
+
 def test_what_is_in_a_store_stays(tmp_path):
     pack([a_store(tmp_path / "one", results={"a": {"score": 1}}, failures={"b": {}})], tmp_path / "x.jsonl.xz")
     there = a_store(tmp_path / "there", results={"a": {"score": 7}, "b": {"score": 8}})

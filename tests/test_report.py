@@ -15,8 +15,9 @@ from rich.console import Console
 
 from thetafield.datasets.two_moons import RANGE, moon_domains
 from thetafield.errors import NeedError, OptionError
+from thetafield.evaluation.looks import DIRECTIONS, believed, class_probabilities, manifold, quarter_domains
 from thetafield.report import demo as demo_module
-from thetafield.report.demo import DEMO_METHODS, check_extra, quarter_domains, result_table, run_demo
+from thetafield.report.demo import DEMO_METHODS, check_extra, result_table, run_demo
 from thetafield.report.embed import embed
 from thetafield.report.figures import (
     descriptor_space,
@@ -26,7 +27,7 @@ from thetafield.report.figures import (
     relevance_bars,
     unseen_boundaries,
 )
-from thetafield.report.figures.moons import class_probabilities, size, turn
+from thetafield.report.figures.moons import size, turn
 from thetafield.report.page import law_rows
 from thetafield.streams import numpy_stream
 
@@ -139,18 +140,19 @@ def test_terminal_shows_one_table_and_the_page(demo):
 
 def draw(name, result):
     data, last = result.dataset, result.runs[-1].model
-    models = {run.title: run.model for run in result.runs[:2]}
     if name == "space":
         return descriptor_space(data, result.unseen)
     if name == "maps":
         return error_maps({run.title: run.groups["mesh"] for run in result.runs}, data.test["mesh"], data.train)
     if name == "boundaries":
-        return unseen_boundaries(models, data.test["random"].select([0, 1]), pixels=8)
+        some = data.test["random"].select([0, 1])
+        return unseen_boundaries({run.title: believed(run.model, some, pixels=8) for run in result.runs[:2]}, some)
     if name == "manifold":
-        return parameter_manifold(last, mesh=6)
+        return parameter_manifold(manifold(last, mesh=6))
     if name == "relevance":
         return relevance_bars(last.relevance_ranges())
-    return direction_boundaries(last, data.train, seed=0, pixels=8)
+    beliefs = {each.title: believed(last, each.domains(0), 8, one_zoom=True) for each in DIRECTIONS}
+    return direction_boundaries(beliefs, data.train, seed=0)
 
 
 @pytest.mark.parametrize("name", FIGURES)

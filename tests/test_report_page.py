@@ -13,7 +13,8 @@ import pytest
 
 from reported import LAWS, Builder, with_gaps
 from thetafield.datasets.base import DATASETS
-from thetafield.fields.storage import save_model
+from thetafield.evaluation.looks import look_at
+from thetafield.files import write_json
 from thetafield.report.demo import QUICK_OPTIONS
 from thetafield.report.store import kept as kept_module
 from thetafield.report.store.drawing import drawn, shares
@@ -46,7 +47,7 @@ def report(tmp_path_factory):
             spec = builder.trial("paper-table1", "two-moons", method, seed, errors, extra=extra)
             if seed == 0:
                 model = train_field(data.train, method, seed=0, options=QUICK_OPTIONS[method], device="cpu").model
-                save_model(model, builder.path / "fields" / spec.key)
+                write_json(builder.path / "looks" / f"{spec.key}.json", look_at(model, data, 0).record())
     with_gaps(builder)
     for suite, name, levels in (
         ("imperfection", "noise_coordinates", (1, 2, 5)),

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import torch
 
-from thetafield.bench.job import Job
+from thetafield.bench.job import LOOK, Job
 from thetafield.datasets.base import DATASETS
 from thetafield.datasets.root import AbsentError
 from thetafield.datasets.source import source_of
@@ -61,12 +61,14 @@ class Outcome:
             its process did, or its memory was used up; "full" where its disk was.
         content: The result, {"reason"}, or {"sentence", "traceback"}.
         history: The losses of a result.
+        look: What figures show of its field; None where it is not kept, or there are no such figures.
         saved: The folder of its field where that is kept, or the files in it where that folder cannot be reached.
     """
 
     kind: Kind
     content: dict[str, Any]
     history: list[dict[str, Any]] = field(default_factory=list)
+    look: dict[str, Any] | None = None
     saved: Path | dict[str, bytes] | None = None
 
     @classmethod
@@ -115,9 +117,10 @@ def _trial(task: Task, folder: Path) -> Outcome:
         shutil.rmtree(folder)
         folder.mkdir()
         result = spec.run(folder, **how)
-    saved, losses = folder / "field", folder / "history.json"
-    history = json.loads(losses.read_text()) if losses.exists() else []
-    return Outcome("result", result, history, saved if spec.keep and saved.exists() else None)
+    saved = folder / "field"
+    history = _read(folder / "history.json")
+    kept = saved if spec.keep and saved.exists() else None
+    return Outcome("result", result, history or [], look=_read(folder / LOOK), saved=kept)
 
 
 def _failure(error: BaseException, task: Task) -> Outcome:
@@ -201,6 +204,11 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _read(path: Path) -> Any:
+    """Return what a file of JSON holds; None where there is no such file."""
+    return json.loads(path.read_text()) if path.exists() else None
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+LOOK = "look.json"  # in the folder of a job whose field is kept: what figures show of it
+
 
 @runtime_checkable
 class Job(Protocol):
@@ -54,4 +56,7 @@ class Job(Protocol):
         """About how many seconds it takes, where that is known."""
 
     def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
-        """Do the work in a folder, going on from what is there, and return the result; a field is left in `field/`."""
+        """Do the work in a folder, going on from what is there, and return the result.
+
+        A field is left in `field/`, its losses in `history.json`, and what figures show of it in LOOK.
+        """

@@ -1,6 +1,6 @@
 """A store as one small file, to keep, to send, or to put together with others: JSON lines, compressed.
 
-A line is one file of the store: its kind (store, suites, results, absent, failures or histories), its name and
+A line is one file of the store: its kind (store, suites, results, absent, failures, histories or looks), its name and
 its content. Losses are thinned out, since a curve has no more points than a figure shows; fields stay behind.
 """
 
@@ -14,7 +14,8 @@ from thetafield.bench.store import FORMAT, Store, StoreError
 from thetafield.files import write_json, write_whole
 
 ENDING = ".jsonl.xz"
-KINDS = ("suites", "absent", "failures", "results", "histories")
+BESIDE = ("histories", "looks")  # of a result, and read before it
+KINDS = ("suites", "absent", "failures", *BESIDE, "results")
 # What outweighs a file of each kind: a result counts for more than a failure, and both for more than absence.
 STRONGER = {"results": (), "failures": ("results",), "absent": ("results", "failures")}
 POINTS = 100  # of a curve of losses, for each phase
@@ -38,8 +39,13 @@ def pack(folders: Sequence[Path], file: Path) -> int:
             raise StoreError(f"{folder} is not a store: `thetafield bench SUITE --store {folder}` makes one.")
         Store(folder)  # refuses other formats
         for kind, name, content in _files(folder):
-            known = found.get((kind, name))
-            if known is None or (kind == "suites" and _later(content, known)):
+            if kind in BESIDE:
+                counts = ("results", name) not in found  # otherwise an earlier store has the result
+            elif kind == "suites":
+                counts = (kind, name) not in found or _later(content, found[kind, name])
+            else:
+                counts = (kind, name) not in found
+            if counts:
                 found[kind, name] = content
     for weaker, name in list(found):
         if any((stronger, name) in found for stronger in STRONGER.get(weaker, ())):
@@ -85,7 +91,7 @@ def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:
     path = store.path(kind, name)
     if kind == "suites":
         return not path.exists() or _later(content, _content(path))
-    if kind == "histories":  # they belong to their result, which is added after them
+    if kind in BESIDE:  # they belong to their result, which is added after them
         return not store.path("results", name).exists()
     return not any(store.path(each, name).exists() for each in (kind, *STRONGER[kind]))
 

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thetafield.bench.job import LOOK
 from thetafield.bench.trial import run_trial
-from thetafield.datasets.base import DATASETS
+from thetafield.datasets.base import DATASETS, Registered
 from thetafield.errors import OptionError
+from thetafield.evaluation.looks import look_at
+from thetafield.fields.model import FieldModel
+from thetafield.fields.storage import read_model
+from thetafield.files import write_json
 from thetafield.methods.base import METHODS
 from thetafield.options import checked, schema
 
@@ -34,7 +39,7 @@ class TrialSpec:
         group: Label of the part of a suite.
         dataset_label: Label of the dataset under its options.
         method_label: Label of the method under its options.
-        keep: Whether the trained field is kept.
+        keep: Whether the trained field is kept, and with it what figures show of it.
 
     Example:
         >>> spec = TrialSpec.of("two-moons", "erm", seed=3, options={"steps": "500"})
@@ -140,7 +145,7 @@ class TrialSpec:
 
     def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
         """Run the trial in a folder, going on from what an earlier attempt left there."""
-        return run_trial(
+        result = run_trial(
             self.dataset,
             self.method,
             seed=self.seed,
@@ -153,6 +158,17 @@ class TrialSpec:
             resume=True,
             checkpoint_every=checkpoint_every,
         )
+        if self.keep:
+            self._look(out)
+        return result
+
+    def _look(self, out: Path) -> None:
+        """Write down what figures show of the trained field, where there are any of its data."""
+        model = read_model(out / "field")
+        if isinstance(model, FieldModel):
+            look = look_at(model, Registered(self.dataset, self.dataset_options).build(self.seed), self.seed)
+            if look is not None:
+                write_json(out / LOOK, look.record())
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

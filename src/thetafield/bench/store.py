@@ -1,7 +1,8 @@
 """The store: a folder with one file per trial, to which finished trials are added and from which none is taken.
 
 - store.json: format of the store.
-- results/KEY.json: what a finished trial came to; histories/KEY.json: its losses; fields/KEY/: its field, if kept.
+- results/KEY.json: what a finished trial came to; histories/KEY.json: its losses; fields/KEY/: its field, if kept, and
+  looks/KEY.json: what figures show of that, if there are such figures.
 - absent/KEY.json: why there is no result: a need of the method that the data do not meet, or files that are absent.
 - failures/KEY.json: how a trial failed.
 - suites/NAME.json: which trials make up a suite that was run here, with their labels.
@@ -113,7 +114,7 @@ class Store:
         return self.folder / "work" / key
 
     def path(self, kind: str, key: str) -> Path:
-        """Return the file of a trial: of its "results", "histories", "absent" or "failures"."""
+        """Return the file of a trial: of its "results", "histories", "looks", "absent" or "failures"."""
         return self.folder / kind / f"{key}.json"
 
     def states(self) -> dict[str, str]:
@@ -159,6 +160,8 @@ class Store:
         when = {"finished": _now()}
         if outcome.kind == "result":
             write_json(self.path("histories", key), outcome.history)
+            if outcome.look is not None:
+                write_json(self.path("looks", key), outcome.look)
             if outcome.saved is not None:
                 write_folder(self.folder / "fields" / key, outcome.write_field)
             write_json(self.path("results", key), outcome.content | about | {"command": spec.command} | when)

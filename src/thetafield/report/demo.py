@@ -9,15 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from thetafield import __version__
 from thetafield.datasets.base import DATASETS, Dataset
-from thetafield.datasets.two_moons import RANGE
 from thetafield.errors import NeedError
 from thetafield.evaluation import evaluate, field_laws
+from thetafield.evaluation.looks import quarter_domains
 from thetafield.fields.model import FieldModel
 from thetafield.files import writable_folder, write_json, write_whole
 from thetafield.methods.base import METHODS
@@ -123,19 +122,6 @@ def _run(name: str, data: Dataset, seed: int, device: str, options: Mapping[str,
         train_seconds=trained.seconds,
         eval_seconds=time.perf_counter() - started,
     )
-
-
-def quarter_domains(z: np.ndarray) -> tuple[int, ...]:
-    """Return the position of the descriptor nearest the centre of each quarter of Z, in rising scale.
-
-    They are spread over Z and chosen without a look at any error.
-
-    >>> quarter_domains(np.array([[12.0, 12.0], [38.0, 13.0], [13.0, 37.0], [37.0, 37.0], [0.0, 0.0]]))
-    (0, 2, 1, 3)
-    """
-    low, high = RANGE / 4, 3 * RANGE / 4
-    centres = np.array([[low, low], [low, high], [high, low], [high, high]])
-    return tuple(np.linalg.norm(z[None] - centres[:, None], axis=-1).argmin(1).tolist())
 
 
 def result_table(result: DemoResult) -> Table:

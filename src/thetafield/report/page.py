@@ -5,6 +5,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
+from thetafield.evaluation.looks import DIRECTIONS, believed, manifold
 from thetafield.geometry.laws import Laws
 from thetafield.report.embed import Embedded, embed
 from thetafield.report.figures import (
@@ -56,17 +57,22 @@ def law_rows(laws: Laws) -> list[LawRow]:
 def draw_figures(result: DemoResult) -> dict[str, Embedded]:
     """Draw every figure of the page; a quick run gets coarser ones."""
     data, last = result.dataset, result.runs[-1]
-    models = {run.title: run.model for run in result.runs}
     on_mesh = {run.title: run.groups["mesh"] for run in result.runs}
     unseen = data.test["random"].select(list(result.unseen))
     pixels, mesh = (40, 20) if result.quick else (160, 100)
+    at_unseen = {run.title: believed(run.model, unseen, pixels) for run in result.runs}
+    on_paths = {
+        each.title: believed(last.model, each.domains(result.seed), pixels, one_zoom=True) for each in DIRECTIONS
+    }
+    surface = manifold(last.model, mesh)
+    assert surface is not None  # a transported field is no constant
     return {
         "space": embed(descriptor_space(data, result.unseen), vector=True),
         "maps": embed(error_maps(on_mesh, data.test["mesh"], data.train), vector=True),
         "relevance": embed(relevance_bars(last.model.relevance_ranges()), vector=True),
-        "boundaries": embed(unseen_boundaries(models, unseen, pixels), vector=False),
-        "manifold": embed(parameter_manifold(last.model, mesh), vector=False),
-        "directions": embed(direction_boundaries(last.model, data.train, result.seed, pixels=pixels), vector=False),
+        "boundaries": embed(unseen_boundaries(at_unseen, unseen), vector=False),
+        "manifold": embed(parameter_manifold(surface), vector=False),
+        "directions": embed(direction_boundaries(on_paths, data.train, result.seed), vector=False),
     }
 
 

@@ -120,12 +120,17 @@ def suite_display(plan: Plan, todo: list[Job], console: Console | None = None) -
     standing = Standing(plan, todo)
     if not console.is_terminal:
 
+        def say(line: str) -> None:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
         def tell(event: Event) -> None:
             standing.hear(event)
             if event.kind != "started":
-                console.print(
-                    f"{standing.ended}/{standing.total} {_line(event)}", markup=False, highlight=False, soft_wrap=True
-                )
+                rest = _rest(standing)
+                say(f"{standing.ended}/{standing.total}{rest and f' ({rest})'} {_line(event)}")
+
+        if todo:
+            say(f"{len(todo)} {'trial' if len(todo) == 1 else 'trials'} to run.")
 
         yield tell
         return
@@ -146,10 +151,13 @@ def _summary(standing: Standing) -> str:
     words = [f"{standing.ended} of {standing.total}", f"{counts['running']} running"]
     if counts["failed"]:
         words.append(f"{counts['failed']} failed")
-    left = standing.seconds_left()
-    if left is not None:
-        words.append(f"about {timedelta(seconds=round(left))} left")
-    return ", ".join(words)
+    rest = _rest(standing)
+    return ", ".join([*words, rest] if rest else words)
+
+
+def _rest(standing: Standing) -> str:
+    left = standing.seconds_left() if standing.left else None
+    return "" if left is None else f"about {timedelta(seconds=round(left))} left"
 
 
 def _line(event: Event) -> str:

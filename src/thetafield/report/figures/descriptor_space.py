@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.datasets.two_moons import RANGE
-from thetafield.report.figures.moons import caption, draw_moons, reach
+from thetafield.evaluation.looks import reach
+from thetafield.report.figures.moons import caption, draw_moons
 from thetafield.report.style import FAINT, INK, PAPER, UNSEEN, styled
 
 NUM_EXAMPLES = 6

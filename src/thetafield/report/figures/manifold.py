@@ -1,54 +1,47 @@
 """The parameter manifold: θ(z) over all of Z, projected on its first three principal components."""
 
 import numpy as np
-import torch
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d import Axes3D
-from sklearn.decomposition import PCA
 
 from thetafield.datasets.two_moons import RANGE
-from thetafield.fields.model import FieldModel
+from thetafield.evaluation.looks import Surface
 from thetafield.report.style import FAINT, MUTED, ROTATION, SCALE, styled
 
 TURN = 20.0  # units of rotation in a full turn
 
 
 @styled
-def parameter_manifold(model: FieldModel, mesh: int = 100) -> Figure:
-    """Draw the surface z ↦ PCA(θ(z)) twice: coloured by scale and by rotation.
+def parameter_manifold(surface: Surface) -> Figure:
+    """Draw the surface of θ(z) twice: coloured by scale and by rotation.
 
     Args:
-        model: A field model of the moons.
-        mesh: Descriptors per side of the mesh over Z.
+        surface: θ over a mesh of Z, projected on its three main directions.
     """
-    axis = torch.linspace(0, RANGE, mesh)
-    scale, rotation = torch.meshgrid(axis, axis, indexing="ij")
-    theta = model.theta(torch.stack([scale, rotation], -1)).reshape(mesh * mesh, -1)
-    pca = PCA(n_components=3, svd_solver="arpack", random_state=0)
-    surface = pca.fit_transform(theta.cpu().numpy()).reshape(mesh, mesh, 3)
-    shares = 100 * pca.explained_variance_ratio_
+    axis = np.linspace(0, RANGE, len(surface.points))
+    scale, rotation = np.meshgrid(axis, axis, indexing="ij")
     figure = Figure(figsize=(10.4, 4.9))
     views = (
-        ("Coloured by scale", SCALE, Normalize(0, RANGE), scale.numpy(), "scale"),
-        ("Coloured by rotation", ROTATION, Normalize(0, 360), 18 * (rotation.numpy() % TURN), "angle (°)"),
+        ("Coloured by scale", SCALE, Normalize(0, RANGE), scale, "scale"),
+        ("Coloured by rotation", ROTATION, Normalize(0, 360), 18 * (rotation % TURN), "angle (°)"),
     )
     for column, (title, colours, norm, values, label) in enumerate(views):
         ax = figure.add_subplot(1, 2, column + 1, projection="3d")
-        _surface(ax, surface, colours(norm(values)))
+        _surface(ax, surface.points, colours(norm(values)))
         ax.set_title(title, y=0.95)
-        for name, share in zip("xyz", shares, strict=True):
+        for name, share in zip("xyz", surface.shares, strict=True):
             ax.set(**{f"{name}label": f"component {'xyz'.index(name) + 1} ({share:.0f} %)"})
         _colour_bar(figure, column, colours, norm, label)
     figure.subplots_adjust(left=-0.01, right=0.95, top=1.02, bottom=0.14, wspace=0.04)
     return figure
 
 
-def _surface(ax: Axes3D, surface: np.ndarray, colours: np.ndarray) -> None:
+def _surface(ax: Axes3D, points: np.ndarray, colours: np.ndarray) -> None:
     # Lines of equal scale are darkened in the faces themselves: lines of their own would shine through the surface.
     colours = colours.copy()
-    colours[:: max(2, len(surface) // 10), :, :3] *= 0.82
-    x, y, height = np.moveaxis(surface, -1, 0)
+    colours[:: max(2, len(points) // 10), :, :3] *= 0.82
+    x, y, height = np.moveaxis(points, -1, 0)
     ax.plot_surface(x, y, height, facecolors=colours, rstride=1, cstride=1, linewidth=0, antialiased=False, shade=False)
     ax.view_init(elev=32, azim=-58)
     ax.set_box_aspect((1, 1, 0.62), zoom=1.08)

@@ -1,11 +1,9 @@
 """The panel that most figures share: the moons of one domain, over what a model believes there."""
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 
 from thetafield.data.domains import DomainSet
-from thetafield.fields.model import FieldModel
 from thetafield.report.style import CLASS_COLOURS, INK, PAPER, PROBABILITY, bare
 
 
@@ -26,32 +24,6 @@ def caption(z: np.ndarray) -> str:
     '2.0× size, 90°'
     """
     return f"{size(z[None])[0]:.1f}× size, {turn(z[None])[0]:.0f}°"
-
-
-def reach(domains: DomainSet) -> np.ndarray:
-    """Return half the side of a square around the origin that holds each domain's points with some air, shape (N,)."""
-    points = domains.padded(torch.arange(len(domains), device=domains.offsets.device)).x
-    return 1.08 * points.abs().amax((1, 2)).double().cpu().numpy()
-
-
-@torch.no_grad()
-def class_probabilities(model: FieldModel, z: np.ndarray, half_side: np.ndarray, pixels: int) -> np.ndarray:
-    """Return p(class 1 | x, z) on a square grid around the origin, for all descriptors in one batched call.
-
-    Args:
-        model: Any field model of the moons.
-        z: Raw descriptors, shape (b, 2).
-        half_side: Half the side of each square, shape (b,).
-        pixels: Grid points per side.
-
-    Returns:
-        Probabilities of shape (b, pixels, pixels), rows from bottom to top.
-    """
-    axis = torch.linspace(-1, 1, pixels)
-    grid = torch.stack(torch.meshgrid(axis, axis, indexing="xy"), -1).reshape(-1, 2)
-    x = torch.as_tensor(half_side, dtype=torch.float32)[:, None, None] * grid
-    outputs = model.domain_outputs(x, torch.as_tensor(z, dtype=torch.float32))
-    return outputs.softmax(-1)[..., 1].reshape(len(z), pixels, pixels).cpu().numpy()
 
 
 def draw_moons(ax: Axes, domains: DomainSet, position: int, half: float, num_points: int = 240) -> None:

@@ -70,14 +70,6 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def field_digest(folder: Path) -> str:
-    """Return what tells a saved field from another: the checksum that it carries; empty where it has none."""
-    try:
-        return str(json.loads((folder / "field.json").read_text())["checksum"])
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        return ""
-
-
 def _with_code(picture: Picture) -> str:
     return digest(picture.content_digest, _code())
 

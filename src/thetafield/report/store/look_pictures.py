@@ -7,10 +7,8 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from thetafield.evaluation.looks import quarter_domains
 from thetafield.evaluation.scores import Scores
-from thetafield.fields.model import FieldModel
-from thetafield.fields.storage import load_model
-from thetafield.report.demo import quarter_domains
 from thetafield.report.figures import (
     descriptor_space,
     direction_boundaries,
@@ -20,15 +18,14 @@ from thetafield.report.figures import (
 )
 from thetafield.report.figures.digits import digit_domains
 from thetafield.report.store.items import Trial
-from thetafield.report.store.kept import digest, field_digest
+from thetafield.report.store.kept import digest
 from thetafield.report.store.paper import is_ours
 from thetafield.report.store.picture import Picture, drawable
 from thetafield.report.store.reading import Results
 from thetafield.report.store.rebuilt import Rebuilt
 
 ROWS = ("erm", "erm-d", "nda", "cida", "neurallio-paper", "neurallio")
-BOUNDED = ROWS[1:]  # of the figure of boundaries, which is the dearest of all: the paper's, and ours
-PIXELS, MESH = 90, 60
+BOUNDED = ROWS[1:]  # in the figure of boundaries, as in the paper's
 
 
 def look_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
@@ -61,27 +58,25 @@ def digit_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
 
 
 def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -> list[Picture]:
-    kept = {trial.key: path for trial in moons if (path := results.field(trial)) is not None}
-    seed = _seed(moons, kept)
+    looks = {t.key: look for t in moons if t.method in BOUNDED and (look := results.look(t)) is not None}
+    seed = _seed(moons, looks)
     chosen: dict[str, Trial] = {}
-    for trial in sorted(
-        moons, key=lambda trial: trial.key not in kept
-    ):  # kept ones first: of several, the first is taken
+    for trial in sorted(moons, key=lambda trial: trial.key not in looks):  # of several, the first is taken
         if trial.spec["seed"] == seed:
             chosen.setdefault(trial.method, trial)
     rows = [chosen[method] for method in ROWS if method in chosen]
-    fields = [trial for trial in rows if trial.key in kept and trial.method in BOUNDED]
+    fields = [trial for trial in rows if trial.key in looks]
     ours = next((trial for trial in reversed(fields) if is_ours(trial.method)), None)
+    look = looks[ours.key] if ours is not None else None
+    surface = look.surface if look is not None else None
     command = results.command(moons[0].suite)
     none = f"No field of 2-Moons with seed {seed} was kept: a suite keeps them where its grid says `keep = true`."
     data = partial(rebuilt.dataset, moons[0] if not rows else rows[0])
 
-    def models() -> dict[str, FieldModel]:
-        return {drawable(trial.row): load_model(kept[trial.key]) for trial in fields}
-
     def boundaries() -> Figure:
         random = data().test["random"]
-        return unseen_boundaries(models(), random.select(list(quarter_domains(random.z.numpy()))), PIXELS)
+        beliefs = {drawable(trial.row): looks[trial.key].unseen for trial in fields}
+        return unseen_boundaries(beliefs, random.select(list(quarter_domains(random.z.numpy()))))
 
     def maps() -> Figure:
         mesh = data().test["mesh"]
@@ -90,15 +85,7 @@ def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -
         scores = {drawable(trial.row): _mesh_scores(trial, len(mesh)) for trial in _four(rows)}
         return error_maps(scores, mesh, data().train)
 
-    def surface() -> Figure:
-        assert ours is not None
-        return parameter_manifold(load_model(kept[ours.key]), MESH)
-
-    def paths() -> Figure:
-        assert ours is not None
-        return direction_boundaries(load_model(kept[ours.key]), data().train, seed, pixels=PIXELS)
-
-    marks = {key: field_digest(path) for key, path in kept.items()}
+    marks = {trial.key: digest(looks[trial.key].record()) for trial in fields}
     name = ours.row if ours is not None else "our method"
     return [
         Picture(
@@ -134,7 +121,7 @@ def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -
             reason=none,
             vector=False,
             cost=5,
-            content_digest=digest("boundaries", PIXELS, seed, *((trial.row, marks[trial.key]) for trial in fields)),
+            content_digest=digest("boundaries", seed, *((trial.row, marks[trial.key]) for trial in fields)),
             narrow=640,
         ),
         Picture(
@@ -143,11 +130,11 @@ def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -
             caption=f"θ(z) of {name} on a mesh over all of Z, projected on its three main directions.",
             alt="A curved surface in three dimensions, drawn twice: coloured by scale and coloured by rotation.",
             command=command,
-            draw=surface if ours is not None else None,
-            reason=none,
+            draw=(lambda: parameter_manifold(surface)) if surface is not None else None,
+            reason=none if look is None else f"θ(z) of {name} is the same everywhere.",
             vector=False,
             cost=5,
-            content_digest=digest("manifold", MESH, marks[ours.key]) if ours is not None else "",
+            content_digest=digest("manifold", marks[ours.key]) if ours is not None else "",
         ),
         Picture(
             name="directions",
@@ -155,20 +142,20 @@ def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -
             caption=f"{name} along three straight paths; every panel is a domain of its own with fresh data.",
             alt="Rows of panels with the decision boundary along scale only, rotation only, and both.",
             command=command,
-            draw=paths if ours is not None else None,
+            draw=(lambda: direction_boundaries(look.directions, data().train, seed)) if look is not None else None,
             reason=none,
             vector=False,
             cost=5,
-            content_digest=digest("directions", PIXELS, seed, marks[ours.key]) if ours is not None else "",
+            content_digest=digest("directions", seed, marks[ours.key]) if ours is not None else "",
             narrow=960,
         ),
     ]
 
 
-def _seed(trials: Sequence[Trial], kept: Container[str]) -> int:
-    """Return the seed with the most kept fields; the lowest of several."""
+def _seed(trials: Sequence[Trial], looks: Container[str]) -> int:
+    """Return the seed with the most looks; the lowest of several."""
     counts = Counter({trial.spec["seed"]: 0 for trial in trials})
-    counts.update(trial.spec["seed"] for trial in trials if trial.key in kept)
+    counts.update(trial.spec["seed"] for trial in trials if trial.key in looks)
     return min(counts, key=lambda seed: (-counts[seed], seed))
 
 

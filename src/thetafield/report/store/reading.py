@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 from thetafield.bench.store import FORMAT
 from thetafield.bench.suite import suite_names
 from thetafield.errors import FormatError
+from thetafield.evaluation.looks import Look
 from thetafield.report.store.items import Gap, Item, Trial, rank
 
 # In the order in which a reader wants them; suites of other names follow.
@@ -98,10 +100,15 @@ class Results:
             raise _damaged(path)
         return found
 
-    def field(self, trial: Trial) -> Path | None:
-        """Return the folder of a trial's saved field, if it was kept."""
-        path = self.path / "fields" / trial.key
-        return path if path.is_dir() else None
+    def look(self, trial: Trial) -> Look | None:
+        """Return what figures show of a trial's field, if that was kept."""
+        path = self.path / "looks" / f"{trial.key}.json"
+        if not path.exists():
+            return None
+        try:
+            return Look.of(_json(path))
+        except (KeyError, TypeError, ValueError, zlib.error):
+            raise _damaged(path) from None
 
 
 def read_store(path: Path) -> Results:
