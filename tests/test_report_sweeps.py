@@ -102,6 +102,29 @@ def test_growth_is_over_domains_and_over_parameters(builder):
     assert table.rows[0].cells[0].text == "10.0" and "the least over seeds" in table.about
 
 
+def test_times_of_several_machines_are_no_line_and_no_mean(builder):
+    """Where most trials ran goes without saying; the others are lines of their own."""
+    for seed, count, device in (
+        (0, 10, "a GPU"),
+        (0, 100, "a GPU"),
+        (1, 100, "a CPU"),
+        (0, 1000, "a CPU"),
+        (1, 10, "a GPU"),
+    ):
+        extra = {"train_seconds": count / 10 if device == "a GPU" else 5.0 * count, "device": device}
+        builder.trial(
+            "scaling", "two-moons", "neurallio", seed, [1.0], dataset_options={"num_train": count}, extra=extra
+        )
+        builder.trial("runtime", "two-moons-time", "erm", 10 * seed + count, [1.0], extra=extra)
+    domains, _ = scaling_panels(builder.read().of("scaling"))
+    read = {label: [(p.x, domains.cell(p).value) for p in points] for label, points in domains.lines.items()}
+    assert read == {"NeuralLio": [(10, 1), (100, 10)], "NeuralLio, on a CPU": [(100, 500), (1000, 5000)]}
+    growth, times = sections(builder.read(), Wanted(figures=False))
+    assert growth.tables[0].about.endswith("the least over seeds, on a GPU and a CPU.")
+    shown = {row.title: (row.cells[1].value, row.cells[1].mark) for row in times.tables[0].rows}
+    assert shown == {"ERM": (1.0, ""), "ERM, on a CPU": (500.0, "")}
+
+
 def test_scaling_without_sizes_says_so(builder):
     builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": 10})
     [part] = sections(builder.read(), Wanted(figures=True))[:1]

@@ -7,6 +7,7 @@ from thetafield.report.store.cells import beside, column_cells, has_ours
 from thetafield.report.store.cost import choosing
 from thetafield.report.store.grid import Line, grid
 from thetafield.report.store.items import Item, Trial
+from thetafield.report.store.machines import elsewhere, machines
 from thetafield.report.store.paper import FAMILY, LAWS, Printed, is_ours, printed_law, printed_seconds
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Notes, Row, Table, marked
@@ -31,18 +32,23 @@ def law_table(results: Results, title: str) -> Table:
 
 def time_table(results: Results, title: str) -> Table:
     """Return the seconds of choosing options, of training and of testing, the paper's beside ours."""
+    found = machines(results.trials)
+    better = "low" if len(found) < 2 else ""  # times of several machines have no best
     heads = [
         ("choosing", Column("choosing, s", "of options, before it trains", "")),
-        ("train_seconds", Column("training, s", "", "low", True)),
-        ("eval_seconds", Column("testing, s", "", "low", True)),
+        ("train_seconds", Column("training, s", "", better, True)),
+        ("eval_seconds", Column("testing, s", "", better, True)),
     ]
 
     def read(key: str) -> Callable[[Trial], float | None]:
         return lambda trial: choosing(trial.result) if key == "choosing" else trial.result[key]
 
-    devices = sorted({trial.result["device"] for trial in results.trials if trial.result.get("device")})
-    about = f"Seconds of one trial on {' and '.join(devices) or 'this machine'}; the paper's are on an RTX 3090."
-    return by_method(results, "runtime", title, heads, read, printed_seconds, about)
+    about = f"Seconds of one trial on {' and '.join(found) or 'this machine'}; the paper's are on an RTX 3090."
+    placed = [
+        replace(trial, labels={**trial.labels, "method_label": trial.row + where})
+        for trial, where in zip(results.trials, elsewhere(results.trials), strict=True)
+    ]
+    return by_method(replace(results, trials=tuple(placed)), "runtime", title, heads, read, printed_seconds, about)
 
 
 def trust_table(results: Results) -> Table:

@@ -7,6 +7,7 @@ from thetafield.report.figures.convergence import LongRun, convergence
 from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
 from thetafield.report.figures.growth import growth
 from thetafield.report.figures.overview import Mark, overview
+from thetafield.report.store.machines import machines
 from thetafield.report.store.paper import FAMILY, paper
 from thetafield.report.store.picture import Picture, drawable
 from thetafield.report.store.reading import Results
@@ -125,7 +126,9 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     for panel in panels:
         drawn = curves_of(panel)
         long = tuple(curve for curve in drawn.curves if len(curve.x) > 1)
-        shown.append(replace(drawn, curves=long, note=f"no two stored trials differ\nin their {panel.name}"))
+        where = f" ({' and '.join(found)})" if (found := machines(panel.trials)) else ""
+        note = f"no two stored trials differ\nin their {panel.name}"
+        shown.append(replace(drawn, title=drawn.title + where, curves=long, note=note))
     return Picture(
         name="scaling",
         title="Growth of the time of training",

@@ -11,6 +11,7 @@ from thetafield.methods.base import METHODS
 from thetafield.report.store.cells import empty, fewer, summed_up
 from thetafield.report.store.grid import Place, dataset_setting, method_setting, place
 from thetafield.report.store.items import Item, Trial
+from thetafield.report.store.machines import elsewhere, machines
 from thetafield.report.store.reading import Results
 from thetafield.report.store.table import Cell, Column, Notes, Row, Table, marked, sized, unit
 
@@ -149,7 +150,9 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
     columns = tuple(Column(f"{x:g}", "", better) for x in xs)
     timed = panel.metric == "seconds"
     measured = "Seconds of training" if timed else unit(panel.metric).capitalize()
-    shown = "the least over seeds" if timed else "mean ± standard deviation over seeds"
+    shown = "mean ± standard deviation over seeds"
+    if timed:
+        shown = f"the least over seeds, on {' and '.join(machines(panel.trials)) or 'no machine yet'}"
     return Table(
         name=f"{results.suite}-{panel.name}",
         title=title,
@@ -170,6 +173,8 @@ def _panel(
     ordered = sorted(results.items, key=lambda item: item.position)
     items = [(item, x) for item in ordered if (x := dial(item)) is not None]
     labels = _labels([item for item, _ in items])
+    if metric == "seconds":
+        labels = [label + where for label, where in zip(labels, elsewhere([item for item, _ in items]), strict=True)]
     for (item, x), line in zip(items, labels, strict=True):
         found[line][float(x)].append(item)
     lines = {line: tuple(Point(x, place(found[line][x])) for x in sorted(found[line])) for line in found}
