@@ -107,13 +107,15 @@ def test_only_the_identity_is_exact_for_a_generator_field(generator):
     assert laws.associativity_defect > 1e-3 and laws.invertibility_defect > 1e-3
 
 
+@pytest.mark.parametrize("rows", [1, 3, 100])
 @torch.no_grad()
-def test_laws_equal_a_loop(generator):
+def test_laws_equal_a_loop(generator, monkeypatch, rows):
     torch.manual_seed(0)
     coder, transport = PerceptronCoder(10, 4, (8,)).double(), LieTransport(2, 4).double()
     operator = ParameterTransport(coder, transport)
     thetas = torch.randn(5, 10, dtype=torch.float64, generator=generator)
     z = torch.rand(5, 2, dtype=torch.float64, generator=generator)
+    monkeypatch.setattr("thetafield.geometry.laws.CELLS", 10 * rows)  # parameters of so many heads at once
     laws = check_laws(operator, thetas, z, 7, torch.Generator().manual_seed(3))
 
     def carry(theta, i, j):

@@ -13,7 +13,7 @@ from torch import Tensor
 from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainBatch, DomainSet
 from thetafield.errors import DivergenceError
-from thetafield.fields.model import FieldModel, Model
+from thetafield.fields.model import THETAS, FieldModel, Model
 
 Setting = TypeVar("Setting")
 CELLS = 2**22  # numbers of the inputs scored at once
@@ -58,7 +58,8 @@ def batches(model: Model, domains: DomainSet) -> Iterator[DomainBatch]:
     """Yield all samples of a few hundred domains at a time, where the model lives."""
     domains = domains.to(model.device)
     index = torch.arange(len(domains), device=model.device)
-    for part in index.split(max(1, CELLS // (domains.longest * prod(domains.x.shape[1:])))):
+    heads = THETAS // model.field.theta_dim if isinstance(model, FieldModel) else len(domains)
+    for part in index.split(max(1, min(heads, CELLS // (domains.longest * prod(domains.x.shape[1:]))))):
         yield domains.padded(part)
 
 
