@@ -4,6 +4,7 @@ import numpy as np
 
 from reported import table_one
 from thetafield.report.store.comparison import MICRO, comparison
+from thetafield.report.store.ranking import standings
 from thetafield.report.store.sections import Wanted, sections
 from thetafield.report.store.shortfalls import missing, ordered
 from thetafield.report.store.standing import near
@@ -77,9 +78,9 @@ def test_who_is_near_the_best_on_most_data_is_said(builder):
     for dataset, means in errors.items():
         for method, mean in zip(("neurallio", "erm", "nda"), means, strict=True):
             builder.trial("real", dataset, method, 0, [mean] * 6)
-    table = comparison(builder.read().of("real"), MICRO, "")
+    found = standings(comparison(builder.read().of("real"), MICRO, ""))
     sentence = "errs at most 2 % more than the best method on 3 of 4 datasets, any other method on 2 at most."
-    assert list(near(table, "Real data")) == [f"Real data: NeuralLio {sentence}"]
+    assert list(near(found, "Real data")) == [f"Real data: NeuralLio {sentence}"]
     # A mean over fewer repetitions is that of other data: ours is near on two then, as is ERM.
     builder.trial("real", "eurosat", "erm", 1, [10.0] * 6)
-    assert not list(near(comparison(builder.read().of("real"), MICRO, ""), "Real data"))
+    assert not list(near(standings(comparison(builder.read().of("real"), MICRO, "")), "Real data"))

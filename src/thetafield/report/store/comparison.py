@@ -45,7 +45,7 @@ def comparison(results: Results, measure: Measure, title: str) -> Table:
         metric = next((trial.result["metric"] for place in placed.values() for trial in place.trials), "")
         column = column_cells(placed, notes, lambda trial: trial.result[measure.key], metric)
         if measure is MICRO:
-            column = beside(column, {line: layout.item(line, name) for line in layout.lines}, printed_score)
+            column = beside(column, {line: layout.at(line, name).item for line in layout.lines}, printed_score)
         cells |= {(line, name): cell for line, cell in column.items()}
         columns.append(Column(name, unit(metric), paper=any(cell.printed for cell in column.values())))
     rows = [

@@ -91,7 +91,8 @@ def contests(results: Results) -> list[Contest]:
     for column in layout.columns:
         places = {line: place for line in layout.lines if (place := layout.at(line, column)).trials}
         others = [line for line in places if not line.method.startswith(FAMILY)]
-        ours = [line for line in places if is_ours(line.method)]
+        # The paper's method, under whatever setting, before ours: the last one is the one that it is about.
+        ours = sorted((line for line in places if is_ours(line.method)), key=lambda line: line.method == FAMILY)
         best = best_of({line: places[line] for line in others}, places[ours[-1]]) if ours else None
         ranked = ours[-1:] if others or not ours else _ranked({line: places[line] for line in ours})
         shown = [*others[:1], *([best] if best else []), *(line for line in ours if line in ranked[-VARIANTS:])]

@@ -66,16 +66,6 @@ class Grid:
         """Return one item of each experiment of a row."""
         return [place.item for (row, _), place in self.places.items() if row == line and place.item is not None]
 
-    def item(self, line: Line, column: str) -> Item:
-        """Return what the item of a row and a column is, or would be if there were one."""
-        found = self.at(line, column).item
-        if found is not None:
-            return found
-        beside = next(place.item for (row, _), place in self.places.items() if row == line and place.item)
-        above = next(place.item for (_, name), place in self.places.items() if name == column and place.item)
-        data = {key: above.spec[key] for key in ("dataset", "dataset_options")}
-        return Item("", beside.suite, {**beside.spec, **data}, beside.labels, beside.position)
-
 
 def grid(results: Results) -> Grid:
     """Lay out the items of a suite.

@@ -11,6 +11,7 @@ from thetafield.report.store.pairing import duel_table, duels
 from thetafield.report.store.parts import part_table
 from thetafield.report.store.picture import Picture
 from thetafield.report.store.properties import law_table, time_table, trust_table
+from thetafield.report.store.ranking import ranking, standings
 from thetafield.report.store.reading import Results
 from thetafield.report.store.rebuilt import Rebuilt
 from thetafield.report.store.shortfalls import Shortfall
@@ -113,6 +114,9 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
     """Methods by datasets, ours against the best other, and the domains behind the means."""
     found = duels(results)
     tables = [comparison(results, measure, _title(plain, measure)) for measure in wanted.measures]
+    places = standings(tables[0])
+    if places.say:
+        tables.append(ranking(tables[0], places))
     if found:
         tables.append(duel_table(results, found))
     trust = trust_table(results)
@@ -137,7 +141,7 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
     stands = [
         *standing.matched(tables[0], plain.title),
         *standing.ahead(found, plain.title),
-        *standing.near(tables[0], plain.title),
+        *standing.near(places, plain.title),
     ]
     return replace(plain, tables=tuple(tables), pictures=tuple(pictures), shortfalls=tuple(short), stands=tuple(stands))
 

@@ -2,14 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from thetafield.report.store.pairing import Duel, holm
+from thetafield.report.store.ranking import NEAR, Standings
 from thetafield.report.store.shortfalls import is_ahead, worse
 from thetafield.report.store.table import Table
-
-NEAR = 1.02  # times the least error of all, up to which a method is near the best
-SEVERAL = 4  # datasets from which on it says something to be near on many
 
 
 def ahead(duels: Sequence[Duel], title: str) -> Iterable[str]:
@@ -43,24 +39,17 @@ def matched(table: Table, title: str) -> Iterable[str]:
         yield f"{title}: {reached} of the {len(pairs)} values of ours that the paper prints are as good or better here."
 
 
-def near(table: Table, title: str) -> Iterable[str]:
+def near(found: Standings, title: str) -> Iterable[str]:
     """Yield a sentence for each of ours that is near the least error on more datasets than any other method.
 
     Who is told the data has to pick a method before it knows which one is the best there.
     """
-    rows = [row for row in table.rows if any(cell.value is not None for cell in row.cells)]
-    known = [k for k in range(len(table.columns)) if any(row.cells[k].value is not None for row in rows)]
-    if len(known) < SEVERAL or all(row.ours for row in rows):
+    if not found.say:
         return
-    cells = [[row.cells[k] for k in known] for row in rows]
-    means = np.array([[np.nan if cell.value is None else cell.value for cell in line] for line in cells])
-    counts = np.array([[cell.count for cell in line] for line in cells])
-    means[counts < counts.max(0)] = np.nan  # a mean over fewer repetitions is one of other data
-    close = (means <= NEAR * np.nanmin(means, 0)).sum(1)
-    others = max((int(n) for n, row in zip(close, rows, strict=True) if not row.ours), default=0)
-    for count, row in zip(close, rows, strict=True):
+    others = max(int(count) for count, row in zip(found.near, found.rows, strict=True) if not row.ours)
+    for count, row in zip(found.near, found.rows, strict=True):
         if row.ours and count > others:
             yield (
                 f"{title}: {row.title} errs at most {100 * (NEAR - 1):.0f} % more than the best method on {count} of "
-                f"{len(known)} datasets, any other method on {others} at most."
+                f"{len(found.columns)} datasets, any other method on {others} at most."
             )
