@@ -85,8 +85,8 @@ class LinearFlow(Flow):
 class NeuralFlow(Flow):
     """de/dt = k(e) with k a perceptron of one hidden layer, by Runge-Kutta of fourth order with a fixed step.
 
-    Every interval between two times takes as many steps as it needs; those that are done wait for the longest one, so
-    that all latents move together and none depends on another.
+    Every interval between two times takes as many steps as it needs, and every latent goes through its own steps one
+    after the other, so that all move together, none depends on another, and only one that has arrived waits.
 
     Args:
         latent_dim: m.
@@ -101,8 +101,8 @@ class NeuralFlow(Flow):
         self.num_steps: int | None = None
 
     def measure(self, times: Times) -> tuple[int, ...]:
-        """Return how many steps the longest interval of these times needs."""
-        return (int(self._counts(_gaps(times)).max()),)
+        """Return how many steps the longest way through these times needs."""
+        return (int(self._counts(_gaps(times)).sum(1).max()),)
 
     def adopt(self, work: tuple[int, ...]) -> None:
         """Loop as often in training."""
@@ -110,7 +110,7 @@ class NeuralFlow(Flow):
 
     def _counts(self, gaps: Tensor) -> Tensor:
         """Return the number of steps of each interval."""
-        return (gaps.abs() / self.step - 1e-6).ceil().clamp(min=1)
+        return (gaps.abs() / self.step - 1e-6).ceil().clamp(min=0)
 
     def forward(self, latent: Latents, times: Times) -> TransportedLatents:
         """Return the solution at each time; the loop runs over time only."""
@@ -118,15 +118,18 @@ class NeuralFlow(Flow):
             return latent.new_zeros(*times.shape, latent.shape[1])
         gaps = _gaps(times)
         counts = self._counts(gaps)
-        longest = self.num_steps if self.training and self.num_steps else int(counts.max())
+        arrived = counts.cumsum(1)  # steps that lie behind each time
+        longest = self.num_steps if self.training and self.num_steps else int(arrived[:, -1].max())
         if longest > MOST_STEPS:  # hours of work for an answer that nobody should believe
             return latent.new_full((*times.shape, latent.shape[1]), math.nan)
-        value, path = latent, []
-        for gap, count in zip(gaps.split(1, dim=1), counts.split(1, dim=1), strict=True):
-            for number in range(longest):
-                value = self._advance(value, torch.where(number < count, gap / count, 0.0))
-            path.append(value)
-        return torch.stack(path, 1)
+        # The interval in which each latent takes each of its steps; behind the last one the steps are of no length.
+        interval = torch.searchsorted(arrived, torch.arange(longest).to(arrived).repeat(len(arrived), 1), right=True)
+        sizes = nn.functional.pad(gaps / counts.clamp(min=1), (0, 1)).gather(1, interval)
+        path = [latent]
+        for size in sizes.split(1, dim=1):
+            path.append(self._advance(path[-1], size))
+        index = arrived.long()[..., None].expand(-1, -1, latent.shape[1])
+        return torch.stack(path, 1).gather(1, index)
 
     def _advance(self, value: Tensor, step: Tensor) -> Tensor:
         first = self.net(value)
