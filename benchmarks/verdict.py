@@ -24,7 +24,6 @@ import numpy as np
 
 from thetafield.bench.engine import Conditions, run_suite
 from thetafield.bench.local import LocalWorkers, default_jobs
-from thetafield.bench.plan import Plan
 from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 from thetafield.compare import compare
@@ -289,7 +288,7 @@ def _trial(task: HeldOut, each: Allotment, seed: int) -> FoldTrial:
 
 def _run(trials: list[FoldTrial], folder: Path, arguments: argparse.Namespace) -> None:
     device = pick_device(arguments.device).type
-    plan = Plan(tuple(trials), Store(folder).states())
+    plan = Store(folder).plan(trials)
     with suite_display(plan, plan.todo()) as watch:
         run_suite(
             Suite("held out", "held out", "", tuple(trials)),

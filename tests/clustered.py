@@ -1,4 +1,4 @@
-"""What test_ray runs in a process of its own: a cluster of two machines, one of which dies while a suite runs."""
+"""What test_ray runs in a process of its own: a cluster of two machines, of which one or all die while a suite runs."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from ray.cluster_utils import Cluster
 
 
-def main(folder):
+def main(folder, victim):
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         doomed = cluster.add_node(num_cpus=1)
@@ -23,6 +23,9 @@ def main(folder):
         while len(list(folder.glob("s/work/*/*/checkpoint.safetensors"))) < 2 and process.poll() is None:
             time.sleep(0.02)
         assert process.poll() is None, "the suite was over before a machine could die"
+        if victim == "all":
+            cluster.shutdown()
+            return process.wait(timeout=120)
         cluster.remove_node(doomed, allow_graceful=False)
         print("killed", len(list(folder.glob("s/results/*"))), flush=True)
         return process.wait(timeout=300)
@@ -31,4 +34,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

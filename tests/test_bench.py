@@ -1,11 +1,11 @@
 """A bench in this process: what runs, what is recorded, and what a store survives."""
 
+import functools
 import io
 import json
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +16,13 @@ from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.engine import Conditions, Event
 from thetafield.bench.plan import Plan, once
 from thetafield.bench.spec import TrialSpec
-from thetafield.bench.store import Store
+from thetafield.bench.store import Store, StoreError
 from thetafield.datasets.base import DATASETS
+from thetafield.datasets.root import AbsentError
 from thetafield.evaluation.looks import Look, look_at
 from thetafield.fields.storage import load_model
 from thetafield.files import write_json
-from thetafield.report.suite_progress import standing_table, suite_display
+from thetafield.report.suite_progress import Standing, standing_table, suite_display
 
 
 def test_only_what_is_missing_runs(tmp_path):
@@ -66,7 +67,7 @@ def test_a_failing_trial_is_recorded_and_stops_no_other(tmp_path):
     assert json.loads((tmp_path / f"s/failures/{failed[0].key}.json").read_text())["attempts"] == 2
 
 
-def test_needs_are_recorded_once_and_absent_data_are_looked_for_again(tmp_path, monkeypatch):
+def test_needs_are_recorded_once(tmp_path):
     text = SUITE.replace("two-moons-time", "two-moons").replace("erm-d", "tknets").replace("seeds = 2", "seeds = 1")
     suite = written(tmp_path, text)
     plan, _ = bench(suite, tmp_path / "s")
@@ -77,21 +78,34 @@ def test_needs_are_recorded_once_and_absent_data_are_looked_for_again(tmp_path, 
     assert not bench(suite, tmp_path / "s")[1].ran
 
 
+def test_absent_data_are_looked_for_again(tmp_path, monkeypatch):
+    build = DATASETS["two-moons-time"]
+
+    def gone(seed, **options):
+        raise AbsentError("two-moons-time needs moons.csv: fetch it.")
+
+    suite = written(tmp_path, SUITE.replace("seeds = 2", "seeds = 1"))
+    monkeypatch.setitem(DATASETS._entries, "two-moons-time", functools.wraps(build)(gone))
+    plan, workers = bench(suite, tmp_path / "s")
+    assert plan.counts()["data"] == 3 and len(workers.ran) == 3
+    assert "needs moons.csv" in Store(tmp_path / "s").reason(plan.trials[0].key)
+    monkeypatch.undo()
+    plan, workers = bench(suite, tmp_path / "s")
+    assert plan.counts()["done"] == 3 and len(workers.ran) == 3 and not list((tmp_path / "s/absent").iterdir())
+
+
 def test_data_that_disappear_midway_are_recorded_and_the_others_go_on(tmp_path, monkeypatch):
-    shared = os.environ.get("THETAFIELD_DATA")
-    source = Path(shared or "/nowhere") / "elec2"
-    if not source.is_dir():
-        pytest.skip("elec2 is not here")
     root, hidden = tmp_path / "data", tmp_path / "hidden"
-    root.mkdir()
-    (root / "elec2").symlink_to(source)
+    (root / "cida_toy").mkdir(parents=True)
+    arrays = {"data": np.random.default_rng(0).normal(size=(300, 2)), "label": np.tile([0, 1], 150)}
+    np.savez(root / "cida_toy/half-circle.npz", **arrays, domain=np.repeat(np.arange(30), 10))
     monkeypatch.setenv("THETAFIELD_DATA", str(root))
     monkeypatch.setenv("THETAFIELD_CACHE", str(tmp_path / "cache"))
     text = (
         SUITE.replace("seeds = 2", "seeds = 1")
         + """
 [[grid]]
-datasets = ["elec2"]
+datasets = ["circle"]
 methods = [{ name = "erm", options = { steps = 20, samples = 4 } }]
 seeds = 2
 """
@@ -101,15 +115,15 @@ seeds = 2
     class Vanishing(Here):
         def attempt(self, task):
             outcome = attempt(task)
-            if task.spec.dataset == "elec2" and (root / "elec2").exists():
-                (root / "elec2").rename(hidden)
+            if task.spec.dataset == "circle" and (root / "cida_toy").exists():
+                (root / "cida_toy").rename(hidden)
             return outcome
 
     plan, _ = bench(suite, tmp_path / "s", Vanishing())
     assert plan.counts()["done"] == 4 and plan.counts()["data"] == 1
     (path,) = (tmp_path / "s/absent").iterdir()
-    assert "elec2 needs" in json.loads(path.read_text())["reason"]
-    hidden.rename(root / "elec2")
+    assert "circle needs" in json.loads(path.read_text())["reason"]
+    hidden.rename(root / "cida_toy")
     plan, workers = bench(suite, tmp_path / "s")
     assert plan.counts()["done"] == 5 and len(workers.ran) == 1 and not list((tmp_path / "s/absent").iterdir())
 
@@ -192,6 +206,72 @@ def test_what_figures_show_of_a_kept_field_is_stored_with_its_result(tmp_path):
     model = load_model(tmp_path / f"s0/fields/{moons.key}")
     data = DATASETS["two-moons"](3, num_train=5)
     np.testing.assert_array_equal(look.unseen.errors, look_at(model, data, 3).unseen.errors.round(4))
+
+
+def test_a_field_that_is_wanted_later_is_made_for_the_result_that_is_there(tmp_path):
+    suite = written(tmp_path)
+    bench(suite, tmp_path / "s")
+    before = results(tmp_path / "s")
+    keeping = written(tmp_path, SUITE + "keep = true")
+    folder = tmp_path / "s"
+    assert Store(folder).plan(keeping.trials).counts()["missing"] == 6
+    plan, workers = bench(keeping, folder)
+    assert plan.counts()["done"] == 6 == len(workers.ran) == len(list((folder / "fields").iterdir()))
+    assert results(folder) == before and not list((folder / "work").iterdir())
+    assert not bench(keeping, folder)[1].ran
+
+
+def test_a_damaged_result_is_said_and_not_taken_for_done(tmp_path):
+    suite = written(tmp_path)
+    bench(suite, tmp_path / "s")
+    file = next((tmp_path / "s/results").iterdir())
+    for content in ("", file.read_text()[:50], "{}", "[]", '{"score": NaN}', '{"score": "low"}'):
+        file.write_text(content)
+        with pytest.raises(StoreError, match="is damaged: delete it to run its trial again"):
+            bench(suite, tmp_path / "s")
+    file.unlink()
+    assert bench(suite, tmp_path / "s")[1].ran == [file.stem]
+
+
+def test_a_suite_does_not_take_the_place_of_another_one(tmp_path):
+    """Two files of one name; one that has changed is still the same suite."""
+    store, suite = Store(tmp_path / "s"), written(tmp_path)
+    store.refuse_namesake(suite)
+    bench(suite, tmp_path / "s", limit=1)
+    store.refuse_namesake(written(tmp_path, SUITE.replace("seeds = 2", "seeds = 5")))
+    other = written(tmp_path, SUITE.replace("num_train = 6", "num_train = 7"))
+    with pytest.raises(StoreError, match="has another suite called 'tiny', which shares no trial with this one"):
+        store.refuse_namesake(other)
+
+
+def test_what_a_kill_left_of_a_folder_is_put_right(tmp_path):
+    """A kill while a kept field was replaced by another leaves the old one, in its place or beside the new one."""
+    store = Store(tmp_path / "s")
+    with store.locked():
+        pass
+    for name in (".alone.old", ".twice.old", "twice"):
+        (tmp_path / "s/fields" / name).mkdir(parents=True)
+    with store.locked():
+        assert sorted(path.name for path in (tmp_path / "s/fields").iterdir()) == ["alone", "twice"]
+
+
+def test_the_last_trial_takes_its_time(tmp_path, monkeypatch):
+    """Two at a time, and one is left that has just begun: nobody helps it."""
+    clock = [0.0]
+    monkeypatch.setattr("thetafield.report.suite_progress.time.monotonic", lambda: clock[0])
+    suite = written(tmp_path, SUITE.replace("seeds = 2", "seeds = 1"))
+    plan = Plan(once(suite.trials), {})
+    standing = Standing(plan, list(plan.trials))
+    first, second, last = plan.trials
+    standing.hear(Event("started", first))
+    standing.hear(Event("started", second))
+    clock[0] = 100.0
+    for spec in (first, second):
+        standing.hear(Event("done", spec, Outcome("result", {})))
+    assert standing.seconds_left() == 100.0
+    standing.hear(Event("started", last))
+    clock[0] = 130.0
+    assert standing.seconds_left() == 70.0
 
 
 def test_progress_is_a_table_for_a_person_and_lines_for_a_file(tmp_path):

@@ -88,7 +88,8 @@ def test_a_bench_killed_at_random_moments_ends_as_one_that_was_not(tmp_path):
     assert not list((tmp_path / "s").rglob("*.partial"))
 
 
-def test_ctrl_c_keeps_what_was_done(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])  # a person, a batch system
+def test_an_interrupt_keeps_what_was_done(tmp_path, number):
     written(tmp_path, SUITE.replace("steps = 40", "steps = 100000", 1))
     process = subprocess.Popen(
         command(tmp_path, "--jobs", 1, "--only", "erm", "--checkpoint-every", 0.5),
@@ -102,10 +103,11 @@ def test_ctrl_c_keeps_what_was_done(tmp_path):
     other = thetafield(tmp_path, "--only", "trees", "--json")
     assert other.returncode == 2 and f"in use by another bench (process {process.pid} on" in other.stderr
     assert len(other.stderr.strip().splitlines()) == 1 and not other.stdout
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130 and not stdout
-    assert stderr == "thetafield: stopped; s keeps what was done, and the same command goes on.\n"
+    told = ["2 trials to run.", "thetafield: stopped; s keeps what was done, and the same command goes on."]
+    assert stderr.splitlines() == told
     assert list(tmp_path.glob("s/work/*/*/checkpoint.safetensors")) and gone(tmp_path)
 
 
@@ -234,3 +236,29 @@ def test_processes_that_cannot_begin_are_said_to(tmp_path, monkeypatch):
         bench(written(tmp_path), tmp_path / "s", LocalWorkers(1, "cpu"))
     assert not (tmp_path / "s/failures").exists()
     assert default_jobs("cpu") >= 1
+
+
+def test_a_limit_to_the_size_of_files_is_a_full_disk(tmp_path):
+    written(tmp_path)
+    words = " ".join(map(str, command(tmp_path, "--jobs", 1)))
+    done = subprocess.run(["bash", "-c", f"ulimit -f 8; {words}"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert "is full: make room and give the same command again" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "s/failures").exists()
+    assert thetafield(tmp_path, "--json").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--device", "tpu"], "device is one of auto, cpu or cuda, but got 'tpu'"),
+        (["--data-dir", "tiny.toml"], "tiny.toml is a file: name the folder in which datasets lie"),
+        (["--ray", ""], "--ray expects local, auto or HOST:PORT, but got nothing"),
+        (["--store", "tiny.toml/below", "--dry-run"], "tiny.toml is a file: name a folder for the store"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(tmp_path, words, said):
+    written(tmp_path)
+    done = thetafield(tmp_path, *words)
+    assert done.returncode == 2 and said in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from thetafield.datasets.base import DATASETS
 from thetafield.errors import DataError
+from thetafield.evaluation import field_laws
 from thetafield.geometry.atlas import knn_charts, random_charts
 from thetafield.geometry.coder import LeanCoder, PerceptronCoder
 from thetafield.geometry.generators import CommutingGenerators
@@ -12,6 +14,7 @@ from thetafield.geometry.laws import ParameterTransport, check_laws
 from thetafield.geometry.transport import LieTransport
 from thetafield.geometry.trust import Trust
 from thetafield.testing.oracles import loop_transport
+from thetafield.training.train import train_field
 
 
 def test_charts_equal_a_loop(generator):
@@ -95,6 +98,35 @@ def test_all_laws_hold_for_commuting_generators(generator):
         assert law == pytest.approx(100, abs=1e-9)
     for defect in (laws.identity_defect, laws.associativity_defect, laws.invertibility_defect):
         assert defect == pytest.approx(0, abs=1e-9)
+
+
+def test_pairs_are_drawn_where_all_would_be_too_many(generator):
+    torch.manual_seed(0)
+    operator = ParameterTransport(Isometry(6), LieTransport(2, 6).double())
+    thetas = torch.randn(9, 6, dtype=torch.float64, generator=generator)
+    z = torch.rand(9, 2, dtype=torch.float64, generator=generator)
+
+    def laws(**most):
+        return check_laws(operator, thetas, z, 50, torch.Generator().manual_seed(3), **most)
+
+    whole, some = laws(), laws(most_pairs=80)
+    assert laws(most_pairs=81) == whole and some.num_pairs == 80
+    assert some.associativity == whole.associativity, "the triplets are the same"
+    assert some.invertibility != whole.invertibility
+    assert some.invertibility == pytest.approx(whole.invertibility, abs=2)
+
+
+def test_large_heads_have_their_laws_measured_on_fewer_descriptors(monkeypatch):
+    """The parameters that pairs and triplets come to stay below a bound, and a few hundred are taken whatever it is."""
+    data = DATASETS["two-moons"](0, num_train=8, num_test=2).train
+    model = train_field(data, "neurallio-paper", seed=0, options={"epochs": 2}, device="cpu").model
+    z = torch.rand(30, 2)
+    dim = model.field.theta_dim
+    assert (field_laws(model, z).num_pairs, field_laws(model, z).num_triplets) == (900, 20000)
+    monkeypatch.setattr("thetafield.evaluation.laws.DECODED", 700 * dim)
+    assert (field_laws(model, z).num_pairs, field_laws(model, z).num_triplets) == (700, 700)
+    monkeypatch.setattr("thetafield.evaluation.laws.DECODED", 1)
+    assert (field_laws(model, z).num_pairs, field_laws(model, z).num_triplets) == (500, 500)
 
 
 def test_only_the_identity_is_exact_for_a_generator_field(generator):

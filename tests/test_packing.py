@@ -45,7 +45,7 @@ def test_a_store_comes_back_whole(tmp_path):
 def test_stores_are_put_together(tmp_path):
     short, long = ({"s": {"trials": [{}] * n, "made": f"2026-0{n}"}} for n in (1, 3))
     one = a_store(tmp_path / "one", suites=short, results={"a": {"score": 1}}, absent={"b": {"kind": "data"}})
-    two = a_store(tmp_path / "two", suites=long, results={"a": {"score": 2}, "b": {}}, failures={"c": {}})
+    two = a_store(tmp_path / "two", suites=long, results={"a": {"score": 2}, "b": {"score": 3}}, failures={"c": {}})
     assert pack([one, two], tmp_path / "both.jsonl.xz") == 2
     unpack(tmp_path / "both.jsonl.xz", tmp_path / "both")
     found = contents(tmp_path / "both")
@@ -68,6 +68,15 @@ def test_what_belongs_to_a_result_comes_from_its_store(tmp_path):
         assert contents(folder) == found
 
 
+def test_what_has_lost_its_result_belongs_to_no_other(tmp_path):
+    """A store whose bench was killed between a look and its result, and another one that has the result alone."""
+    one = a_store(tmp_path / "one", looks={"a": {"of": 1}}, histories={"a": [{"loss": 1}]})
+    two = a_store(tmp_path / "two", results={"a": {"score": 2}})
+    pack([one, two], tmp_path / "both.jsonl.xz")
+    unpack(tmp_path / "both.jsonl.xz", tmp_path / "both")
+    assert contents(tmp_path / "both") == {"results/a.json": {"score": 2}}
+
+
 def test_what_is_in_a_store_stays(tmp_path):
     pack([a_store(tmp_path / "one", results={"a": {"score": 1}}, failures={"b": {}})], tmp_path / "x.jsonl.xz")
     there = a_store(tmp_path / "there", results={"a": {"score": 7}, "b": {"score": 8}})
@@ -78,7 +87,8 @@ def test_what_is_in_a_store_stays(tmp_path):
 def test_losses_are_thinned_out(tmp_path):
     history = [{"phase": "joint", "epoch": i, "loss": 1 / (i + 3)} for i in range(1000)]
     history = [{"phase": "base", "epoch": 0, "loss": 0.5}, *history]
-    pack([a_store(tmp_path / "one", histories={"a": history})], tmp_path / "x.jsonl.xz")
+    one = a_store(tmp_path / "one", results={"a": {"score": 1}}, histories={"a": history})
+    pack([one], tmp_path / "x.jsonl.xz")
     unpack(tmp_path / "x.jsonl.xz", tmp_path / "two")
     kept = contents(tmp_path / "two")["histories/a.json"]
     assert len(kept) == POINTS + 1 and [kept[0]["epoch"], kept[1]["epoch"], kept[-1]["epoch"]] == [0, 0, 999]
@@ -109,17 +119,43 @@ def test_bad_files_are_said_in_a_sentence(tmp_path):
 
 def test_a_damaged_file_of_a_store_is_said_in_a_sentence(tmp_path):
     for kind in ("results", "histories", "suites"):
-        store = a_store(tmp_path / kind, results={"a": {}}, histories={"a": []}, suites={"s": {"trials": []}})
+        store = a_store(tmp_path / kind, results={"a": {"score": 1}}, histories={"a": []}, suites={"s": {"trials": []}})
         next((store / kind).glob("*.json")).write_text('{"torn')
         with pytest.raises(StoreError, match="is damaged: delete it"):
             pack([store], tmp_path / "x.jsonl.xz")
     assert not (tmp_path / "x.jsonl.xz").exists()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '["results","a",{}]',
+        '["results","..",{"score":1}]',
+        '["results",".hidden",{"score":1}]',
+        '["results","a\\u0000b",{"score":1}]',
+        f'["results","{"a" * 300}",{{"score":1}}]',
+        '["histories","a",[1,2]]',
+    ],
+)
+def test_lines_that_are_none_of_a_store_are_refused_before_anything_is_written(tmp_path, line):
+    (tmp_path / "x.jsonl.xz").write_bytes(lzma.compress(f'["store","store",{{"format":1}}]\n{line}\n'.encode()))
+    with pytest.raises(StoreError, match="holds a line that is none of a store's"):
+        unpack(tmp_path / "x.jsonl.xz", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("line", ['["results","a",{"score":NaN}]', "[" * 100_000])
+def test_what_is_no_json_is_refused(tmp_path, line):
+    (tmp_path / "x.jsonl.xz").write_bytes(lzma.compress(f'["store","store",{{"format":1}}]\n{line}\n'.encode()))
+    with pytest.raises(StoreError, match="is damaged or no packed store"):
+        unpack(tmp_path / "x.jsonl.xz", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_disk_that_is_full_is_said_in_a_sentence(tmp_path, small_disk):
     """As every command says it that writes."""
     noise = Random(0).randbytes(100_000).hex()
-    store, file = a_store(tmp_path / "s", results={"a": {"noise": noise}}), small_disk / "x.jsonl.xz"
+    store, file = a_store(tmp_path / "s", results={"a": {"score": 1, "noise": noise}}), small_disk / "x.jsonl.xz"
     command = [sys.executable, "-m", "thetafield", "pack", store, "--out", file]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and not done.stdout and not list(small_disk.iterdir())
@@ -150,7 +186,7 @@ def test_unpacking_goes_by_the_rule_of_packing(tmp_path):
         other = a_store(
             place / "other",
             suites=second,
-            results={"a": {}, "c": {}, "e": {"score": 2}},
+            results={"a": {"score": 3}, "c": {"score": 4}, "e": {"score": 2}},
             failures={"d": {}},
             absent={"b": {}},
             histories={"a": [], "e": []},

@@ -20,7 +20,7 @@ with_ray = pytest.mark.skipif(clusters.find_spec("ray") is None, reason="Ray is 
 def test_a_machine_that_dies_loses_nothing(tmp_path):
     """Two machines, one of which is killed in the middle of a trial: the store ends complete, as a serial one does."""
     suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 2000"))
-    done = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, SCRIPT, tmp_path, "one"], capture_output=True, text=True)
     said = (tmp_path / "stderr").read_text()
     assert done.returncode == 0, done.stderr + said
     content = json.loads((tmp_path / "stdout").read_text())
@@ -31,6 +31,17 @@ def test_a_machine_that_dies_loses_nothing(tmp_path):
     [(key, one)] = results(tmp_path / "found").items()  # by a bench that looked for the cluster itself
     assert one == results(tmp_path / "serial")[key]
     assert not list((tmp_path / "s/work").iterdir())
+
+
+@with_ray
+def test_a_cluster_that_has_lost_its_head_is_said_in_a_sentence(tmp_path):
+    """And what was done is there: here, where nothing was, for those that go on without the cluster."""
+    suite = written(tmp_path, SUITE.replace("steps = 40", "steps = 2000"))
+    done = subprocess.run([sys.executable, SCRIPT, tmp_path, "all"], capture_output=True, text=True)
+    said = (tmp_path / "stderr").read_text()
+    assert done.returncode == 2 and "does not answer any more" in said.splitlines()[-1], done.stderr + said
+    plan, workers = bench(suite, tmp_path / "s")
+    assert plan.counts()["done"] == 6 and workers.ran
 
 
 @with_ray

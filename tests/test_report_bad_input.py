@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from reported import Builder
+from thetafield.bench.store import StoreError
 from thetafield.errors import FormatError
 from thetafield.report.store.write import Asked, write_report
 
@@ -42,6 +43,15 @@ def test_a_store_of_gaps_alone_has_a_report(builder):
     assert "fmow needs files." in (out / "index.html").read_text()
 
 
+WRONG = {
+    "a score that is text": {"score": "low"},
+    "a score that is none": {"score": None},
+    "a score that is no number": {"score": float("nan")},
+    "errors that are text": {"per_domain": ["1", "2"]},
+    "a dataset that is a number": {"spec": {"dataset": 3, "method": "erm", "seed": 0}},
+}
+
+
 def broken_store(tmp_path, kind):
     builder = Builder(tmp_path / "store")
     if kind == "nothing there":
@@ -59,6 +69,24 @@ def broken_store(tmp_path, kind):
     if kind == "damaged suite":
         builder.trial("real", "elec2", "erm", 0, [1.0])
         builder.put("suites/real.json", {"trials": [{"no": "key"}]})
+    elif kind in ("a number for a trial", "a word for a trial"):
+        builder.trial("real", "elec2", "erm", 0, [1.0])
+        builder.put("suites/real.json", {"trials": [3 if "number" in kind else "key"]})
+    elif kind == "a suite that leads elsewhere":
+        spec = builder.trial("real", "elec2", "erm", 0, [1.0])
+        (builder.path / "suites/real.json").unlink()
+        file = builder.path / f"results/{spec.key}.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"suite": "../../escaped"}))
+    elif kind in WRONG:
+        spec = builder.trial("real", "elec2", "erm", 0, [1.0, 2.0])
+        file = builder.path / f"results/{spec.key}.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | WRONG[kind]))
+    elif kind == "a folder for a result":
+        spec = builder.trial("real", "elec2", "erm", 0, [1.0])
+        (builder.path / f"results/{spec.key}.json").unlink()
+        (builder.path / f"results/{spec.key}.json").mkdir()
+    elif kind == "names that are too few":
+        builder.trial("real", "elec2", "erm", 0, [1.0, 2.0], extra={"domains": ["alone"]})
     return builder.path
 
 
@@ -72,10 +100,16 @@ def broken_store(tmp_path, kind):
         ("damaged result", "damaged"),
         ("half a result", "damaged"),
         ("damaged suite", "damaged"),
+        ("a number for a trial", "damaged"),
+        ("a word for a trial", "damaged"),
+        ("a suite that leads elsewhere", "damaged"),
+        ("names that are too few", "damaged"),
+        ("a folder for a result", "damaged"),
+        *((kind, "damaged") for kind in WRONG),
     ],
 )
 def test_bad_stores_are_told_in_one_sentence(tmp_path, kind, words):
-    with pytest.raises(FormatError, match=words) as caught:
+    with pytest.raises((FormatError, StoreError), match=words) as caught:
         write_report(broken_store(tmp_path, kind), Asked(markdown=tmp_path / "results.md"))
     assert "\n" not in str(caught.value) and not (tmp_path / "results.md").exists()
 
@@ -88,6 +122,15 @@ def program(*words):
 def test_the_program_leaves_with_two(tmp_path):
     done = program(tmp_path)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_places_that_are_none_are_said_in_a_sentence(builder):
+    builder.trial("real", "elec2", "erm", 0, [1.0, 2.0])
+    folder = builder.path.parent / "folder"
+    folder.mkdir()
+    for words in (["--markdown", folder], ["--markdown", folder / ("long" * 100)]):
+        done = program(builder.path, *words)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "Name another place" in done.stderr
 
 
 def test_the_program_prints_one_object(builder):

@@ -35,6 +35,16 @@ def test_latex_is_balanced_and_escaped(builder):
     assert r"\texttt{code\_x}" in latex_table(odd)
 
 
+def test_labels_do_not_break_tables(builder):
+    """What would be an option of the end of a line before it, and lines of a label."""
+    for method, label in (("erm", "[a]"), ("nda", "*b*"), ("film", "two\nlines")):
+        builder.trial("own", "two-moons", method, 0, [1.0], method_label=label, dataset_label="also\ntwo")
+    table = comparison(builder.read().of("own"), MICRO, "Own").settled()
+    rows = latex_table(table).partition(r"\midrule")[2].partition(r"\bottomrule")[0].strip().splitlines()
+    assert [row.partition(" &")[0] for row in rows] == ["{}[a]", "{}*b*", "two lines"]
+    assert len(markdown_table(table).splitlines()) == 5 and "also two" in markdown_table(table)
+
+
 def test_markdown_has_whole_rows(builder):
     for table in (names_of_all_kinds(builder), comparison(table_one(builder), MICRO, "Table").settled()):
         lines = [line for line in markdown_table(table).splitlines() if line.startswith("|")]

@@ -42,6 +42,19 @@ def test_pairing_asks_for_the_same_seed_and_enough_domains(builder):
     assert paired(alone, few) is None
 
 
+def test_pairs_go_by_name_and_not_by_place(builder):
+    names, errors = [f"d{i}" for i in range(8)], np.arange(8.0) * 10
+    builder.trial("real", "elec2", "erm", 0, errors, extra={"domains": names})
+    builder.trial("real", "elec2", "nda", 0, (errors - 1)[::-1], extra={"domains": names[::-1]})
+    builder.trial("real", "elec2", "film", 0, errors, extra={"domains": [f"e{i}" for i in range(8)]})
+    builder.trial("real", "elec2", "cida", 0, errors[:7] - 1, extra={"domains": names[:7]})
+    erm, nda, film, cida = ([t for t in builder.read().trials if t.method == m] for m in ("erm", "nda", "film", "cida"))
+    outcome = paired(nda, erm)
+    assert (outcome.low, outcome.high, outcome.better, outcome.domains) == (-1, -1, 1.0, 8)
+    assert paired(film, erm) is None, "no domain in common"
+    assert paired(cida, erm).domains == 7
+
+
 def test_equal_methods_do_not_differ(builder):
     same = trials(builder, "erm", [np.arange(30)])
     assert (paired(same, same).p, paired(same, same).difference) == (1.0, 0.0)

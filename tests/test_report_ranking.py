@@ -65,3 +65,23 @@ def test_ranks_are_told_where_there_are_several_datasets_and_others(tmp_path):
     assert list(near(found, "Many")) == [
         "Many: NeuralLio errs at most 2 % more than the best method on 3 of 4 datasets, any other method on 2 at most."
     ]
+
+
+def test_methods_of_several_parts_go_by_their_parts_too(tmp_path):
+    builder = Builder(tmp_path)
+    for group, level in (("small", 0.0), ("large", 1.0)):
+        for dataset, mean in zip(DATASETS, (10, 20, 30, 40), strict=True):
+            for method, off in (("erm", 2.0), ("neurallio", 1.0)):
+                builder.trial("own", dataset, method, int(level), [mean + off + level], group=group)
+    errors = comparison(builder.read().of("own"), MICRO, "Own")
+    assert not standings(errors).columns  # each part has a seed of its own: no mean beside another
+    for group, level in (("small", 0.0), ("large", 1.0)):
+        for dataset, mean in zip(DATASETS, (10, 20, 30, 40), strict=True):
+            for method, off in (("erm", 2.0), ("neurallio", 1.0)):
+                options = {"lr": 1e-3 if group == "small" else 2e-3}
+                builder.trial(
+                    "both", dataset, method, 0, [mean + off + level], group=group, options=options, method_label=method
+                )
+    errors = comparison(builder.read().of("both"), MICRO, "Both")
+    names = [row.title for row in ranking(errors, standings(errors)).rows]
+    assert len(set(names)) == 4 and all(name.endswith((", small", ", large")) for name in names)

@@ -231,3 +231,17 @@ def test_variants_of_ours_stand_beside_each_other(builder):
     # All have a dot that is ours: each dataset has its panel, and there is nothing to tell apart.
     overview = drawn["robust-overview"].draw()
     assert len([ax for ax in overview.axes if ax.axison]) == 2 and not overview.legends
+
+
+def test_what_is_not_varied_parts_lines(builder):
+    """Two widths under two labels are two lines wherever width is not what the panel varies, and nothing is lost."""
+    for label, hidden in (("neurallio small", 32), ("neurallio large", 512)):
+        for count in (10, 20):
+            given = {"options": {"hidden": hidden}, "method_label": label, "dataset_options": {"num_train": count}}
+            builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], **given)
+        for noise in (0, 1, 2):
+            given["dataset_options"] = {"noise_coordinates": noise}
+            builder.trial("imperfection", "two-moons", "neurallio", 0, [1.0], **given)
+    results = builder.read()
+    for panel, count in ((scaling_panels(results.of("scaling"))[0], 4), (imperfection_panels(results)[0], 6)):
+        assert sorted(panel.lines) == ["NeuralLio, large", "NeuralLio, small"] and len(panel.trials) == count

@@ -1,6 +1,7 @@
 """Tables of a report: numbers against oracles by hand, and the reason for every gap."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from thetafield.report.store.grid import grid
 from thetafield.report.store.latex import latex_table
 from thetafield.report.store.markdown import markdown_table
 from thetafield.report.store.properties import law_table, time_table, trust_table
+from thetafield.report.store.ranking import standings
 from thetafield.report.store.reading import SUITES
 from thetafield.report.store.table import Cell, Column, Row, marked
 
@@ -49,8 +51,21 @@ def test_equal_means_share_a_mark_and_high_may_be_better():
 
 
 def test_a_mean_over_fewer_repetitions_has_no_mark():
-    rows = [Row("a", (Cell.of([3.0, 5.0]),)), Row("b", (Cell.of([1.0]),)), Row("c", (Cell.of([6.0, 8.0]),))]
+    part = replace(Cell.of([1.0]), whole=False)
+    rows = [Row("a", (Cell.of([3.0, 5.0]),)), Row("b", (part,)), Row("c", (Cell.of([6.0, 8.0]),))]
     assert [row.cells[0].mark for row in marked(rows, [Column("low")])] == ["best", "", "second"]
+
+
+def test_means_over_different_seeds_are_not_compared(builder):
+    """Two methods that err alike on the seed they share: neither is better, whatever their other seeds say."""
+    for method, errors in (("erm", {0: 10.0, 1: 30.0}), ("neurallio", {1: 30.0, 2: 50.0})):
+        for seed, error in errors.items():
+            for split in range(4):
+                data = {"split": split}
+                builder.trial("real", "eurosat", method, seed, [error] * 3, dataset_options=data)
+    table = comparison(builder.read().of("real"), MICRO, "Table")
+    assert [cell.mark for row in table.rows for cell in row.cells] == ["", ""]
+    assert not standings(table).columns
 
 
 def test_gaps_are_shown_with_their_reasons(builder):
@@ -77,6 +92,19 @@ def test_a_cell_with_fewer_repetitions_says_so(builder):
     builder.failure("real", "elec2", "erm-d", 1, "The loss is not finite.")
     table = comparison(builder.read().of("real"), MICRO, "")
     assert table.notes == ("1 of 3 repetitions; seed 1 failed: The loss is not finite.",)
+
+
+def test_repetitions_without_data_say_so(builder):
+    for seed in range(2):
+        builder.trial("real", "circle", "erm", seed, [10.0, 20.0])
+    builder.absent("real", "circle", "erm", 2, "data", "circle needs a file.")
+    builder.trial("real", "circle", "erm-d", 0, [10.0, 20.0])
+    builder.absent("real", "circle", "erm-d", 1, "data", "circle needs a file.")
+    builder.failure("real", "circle", "nda", 0, "The loss is not finite.")
+    builder.absent("real", "circle", "nda", 1, "data", "circle needs a file.")
+    table = comparison(builder.read().of("real"), MICRO, "").settled()
+    said = ("2 of 3 repetitions; circle needs a file.", "1 of 2 repetitions; circle needs a file.")
+    assert table.notes[:2] == said and {*table.notes[2:]} == {"circle needs a file.", "The loss is not finite."}
 
 
 def test_things_that_differ_are_told_apart(builder):

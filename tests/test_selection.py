@@ -69,6 +69,22 @@ def test_the_best_draw_on_held_out_domains_is_chosen_and_every_draw_recorded(moo
     assert json.loads(json.dumps(selection.record()))["space"] == {"lr": "0.0003 to 0.003, log"}
 
 
+def test_a_setting_that_comes_twice_is_trained_once(moons, monkeypatch):
+    monkeypatch.setattr(METHODS["erm"], "space", {"lr": Choice((1e-3, 2e-3))})  # of which one is the default
+    seen = []
+
+    def train(part, options, report):
+        seen.append(options["lr"])
+        return trainer(**FEW)(part, options=options, report=report)
+
+    selection = tune(moons(0).train, "erm", train, draws=6, seed=5, fixed={"steps": 10})
+    assert sorted(seen) == [1e-3, 2e-3] and len(selection.draws) == 7
+    scores = {draw.options.get("lr", 1e-3): set() for draw in selection.draws}
+    for draw in selection.draws:
+        scores[draw.options.get("lr", 1e-3)].add(draw.score)
+    assert all(len(each) == 1 for each in scores.values())
+
+
 def test_a_score_is_the_mean_over_folds(moons):
     domains, shown = moons(0).train, []
     selection = tune(domains, "erm", trainer(**FEW), draws=1, seed=5, fixed={}, folds=2, report=shown.append)

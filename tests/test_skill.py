@@ -9,7 +9,7 @@ from thetafield import DomainSet, FieldRegressor
 from thetafield.bench import run_trial
 from thetafield.datasets import DATASETS, Dataset
 from thetafield.errors import DataError
-from thetafield.evaluation.skill import skill
+from thetafield.evaluation.skill import Skill, skill
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,11 @@ def test_efficiencies_by_hand(domains):
         assert measured.nse[i] == pytest.approx(nse, abs=1e-4)
         assert measured.kge[i] == pytest.approx(kge, abs=1e-4)
     assert measured.record()["nse"] == pytest.approx(np.nanmedian(measured.nse))
+
+
+def test_domains_without_skill_have_none():
+    none = np.full(3, np.nan)
+    assert Skill(none, np.array([0.5, np.nan, 0.7])).record() == {"nse": None, "kge": pytest.approx(0.6)}
 
 
 def test_a_trial_reports_skill_where_the_dataset_asks(domains, monkeypatch, tmp_path):

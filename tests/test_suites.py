@@ -8,6 +8,7 @@ from benched import SUITE, written
 from thetafield.bench.plan import matching, once
 from thetafield.bench.spec import TrialSpec
 from thetafield.bench.suite import load_suite, suite_names
+from thetafield.datasets.base import DATASETS
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.methods import METHODS
 from thetafield.options import checked, parse_assignments
@@ -49,6 +50,20 @@ def test_a_method_that_has_changed_has_other_keys(monkeypatch):
     # As if the default of its step size were another.
     monkeypatch.setattr("thetafield.bench.spec.checked", lambda *given: checked(*given) | {"lr": 5e-3})
     assert len({before, raised, spec.key}) == 3
+
+
+def test_a_dataset_that_has_changed_has_other_keys(monkeypatch):
+    spec = TrialSpec.of("two-moons", "erm", seed=0)
+    before = spec.key
+    monkeypatch.setitem(DATASETS._revisions, "two-moons", 1)
+    raised = spec.key
+    monkeypatch.setitem(DATASETS._revisions, "two-moons", 2)
+    assert len({before, raised, spec.key}) == 3
+
+
+def test_folds_of_no_tuning_are_no_other_trial():
+    assert len({TrialSpec.of("two-moons", "erm", seed=0, tune_folds=folds).key for folds in (1, 3)}) == 1
+    assert len({TrialSpec.of("two-moons", "erm", seed=0, tune=2, tune_folds=folds).key for folds in (1, 3)}) == 2
 
 
 def test_a_suite_that_does_not_exist_is_said_in_a_sentence():
@@ -124,6 +139,10 @@ def test_splits_repeat_like_seeds(tmp_path):
         ("seeds = 2", "seeds = 2\nsplits = [-1]", "'splits' expects a list of numbers such as [7, 8], but got -1"),
         ("seeds = 2", "seeds = 2\nsplits = [7]", "two-moons-time has no option 'split'"),
         ("seeds = 2", "seeds = 2\nkeep = 1", "'keep' expects true or false"),
+        ('label = "moons"', 'label = " "', "'label' of 'two-moons-time' expects some text, but got ' '"),
+        ("seeds = 2", "seeds = [0, 1, 0]", "'seeds' has a seed twice: 0, 1, 0"),
+        ("seeds = 2", "seeds = 1000000000000", "asks for 3,000,000,000,000 trials, but a grid has 100,000 at most"),
+        ("steps = 40, samples = 4 }", 'steps = 40 }, label = "a"', "'methods' has two entries labelled 'a'"),
         ("label =", "labels =", "unknown key 'labels'; did you mean 'label'?"),
         ("title", "titel", "unknown key 'titel'; did you mean 'title'?"),
         ("[[grid]]", "[[grid", "is not TOML"),

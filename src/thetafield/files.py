@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,22 +14,21 @@ from thetafield.errors import OptionError
 
 
 def writable_folder(path: Path) -> None:
-    """Try to write into a folder and leave no trace, so that hours of work do not end before a closed door."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """Try to write where a folder is or will be, so that hours of work do not end before a closed door.
+
+    Nothing is left behind, and nobody is disturbed who does the same at the same time.
+    """
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".probe"
-        probe.touch()
-        probe.unlink()
-        for folder in missing:
-            folder.rmdir()
+        there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=there):
+            pass
     except OSError as error:
         raise OptionError(f"{path} cannot be written to ({error.strerror}): name another folder.") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write `content` beside `path`, flush it to the disk, then put it in place in one move."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     # A name of its own: several processes may write the same file at once.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
@@ -53,7 +53,7 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     """Let `fill` write into a fresh folder beside `path`, then put it in place, replacing an older one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     temporary, old = path.with_name(f".{path.name}.partial"), path.with_name(f".{path.name}.old")
     if old.exists() and not path.exists():  # a kill between the two moves below: the old folder is the good one
         old.replace(path)
@@ -63,6 +63,7 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
         fill(temporary)
         for file in temporary.rglob("*"):
             _sync(file)
+        _sync(temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -74,6 +75,14 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     else:
         temporary.replace(path)
     _sync(path.parent)
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder with its parents, and flush their names too."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in new:
+        _sync(folder.parent)
 
 
 def _sync(path: Path) -> None:

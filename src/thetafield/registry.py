@@ -23,15 +23,21 @@ class Registry(Generic[T]):
         self.kind = kind
         self.package = package
         self._entries: dict[str, T] = {}
+        self._revisions: dict[str, int] = {}
         self._complete = False
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that enters a class or function under `name`."""
+    def register(self, name: str, *, revision: int = 0) -> Callable[[T], T]:
+        """Return a decorator that enters a class or function under `name`.
+
+        Args:
+            name: The name.
+            revision: Raised where the same options and the same seed come to give something else.
+        """
 
         def enter(entry: T) -> T:
             if name in self._entries and self._entries[name].__module__ != entry.__module__:
                 raise OptionError(f"Two {self.kind}s are registered as {name!r}: rename one of them.")
-            self._entries[name] = entry
+            self._entries[name], self._revisions[name] = entry, revision
             return entry
 
         return enter
@@ -51,6 +57,11 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
         return iter([(name, self._entries[name]) for name in self.names()])
+
+    def revision(self, name: str) -> int:
+        """Return how often an entry has changed what it gives."""
+        self._discover()
+        return self._revisions.get(name, 0)
 
     def __contains__(self, name: str) -> bool:
         return name in self.names()

@@ -24,6 +24,7 @@ from thetafield.datasets.root import AbsentError
 from thetafield.datasets.source import source_of
 from thetafield.errors import DataError, FormatError, NeedError, ThetafieldError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none for this person, or none for a file of this size
 Kind = Literal["result", "needs", "data", "error", "timeout", "died", "full"]
 
 
@@ -163,7 +164,7 @@ def _absent(error: BaseException, dataset: str) -> str | None:
 
 def is_full(error: BaseException) -> bool:
     """Return whether there was no room on a disk."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(error, OSError) and error.errno in FULL
 
 
 def _claimed(work: Path, afresh: bool) -> Path:

@@ -1,10 +1,15 @@
 """Trials on a Ray cluster: a worker or a machine that dies costs its trials an attempt, and nothing else."""
 
+import atexit
 import io
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from contextlib import ExitStack, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,10 +17,16 @@ from typing import Any
 
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.local import JOBS_PER_GPU, PATIENCE
-from thetafield.errors import NeedError, OptionError
+from thetafield.errors import NeedError, OptionError, ThetafieldError
 from thetafield.memory import keep_freed_memory
 
 ANSWER = 15.0  # seconds that a cluster has to answer
+COUNTING = 10.0  # seconds between two counts of a cluster's machines; Ray dies of a head that dies during one
+SILENCE = 20.0  # seconds without its head, after which it is given up: Ray ends the whole program after a minute
+
+
+class ClusterLostError(ThetafieldError):
+    """A cluster has gone while trials ran on it."""
 
 
 class RayWorkers:
@@ -48,19 +59,26 @@ class RayWorkers:
         self.quiet = ExitStack()
         self.quiet.enter_context(redirect_stdout(io.StringIO()))
         dashboard = False if address == "local" else None
+        terminated = signal.getsignal(signal.SIGTERM)
         try:
             self.ray.init(address=address, include_dashboard=dashboard, log_to_driver=False, logging_level="ERROR")
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, terminated)  # Ray's own handler would end this process in mid-write
         except (OSError, RuntimeError, ValueError) as error:
             self.quiet.close()
             raise OptionError(_refusal(address, str(error))) from None
+        host, _, port = self.ray.get_runtime_context().gcs_address.rpartition(":")
+        self.head, self.heard = (host.strip("[]"), int(port)), time.monotonic()
         total = self.ray.cluster_resources()
         if gpus is None:
             wanted = device == "cuda" or (device == "auto" and total.get("GPU", 0) > 0)
             gpus = 1 / JOBS_PER_GPU if wanted else 0.0
         self.cpus, self.gpus = cpus, gpus
         self.under_way: dict[Any, str] = {}
+        self.lost = False
         self.device = "cuda" if gpus else "cpu"
-        if self._slots() < 1:
+        self.slots, self.counted = self._slots(), time.monotonic()
+        if self.slots < 1:
             have = f"{total.get('CPU', 0):g} CPUs and {total.get('GPU', 0):g} GPUs"
             self.stop()
             raise OptionError(
@@ -76,15 +94,27 @@ class RayWorkers:
         return int(min(slots, total.get("GPU", 0) / self.gpus) if self.gpus else slots)
 
     def room(self) -> int:
-        """Return how many more trials may be handed over: as many again as can run, so that a cluster may grow."""
-        return max(1, 2 * self._slots()) - len(self.under_way)
+        """Return how many more trials may be handed over: as many again as can run, so that a cluster may grow.
+
+        Raises:
+            ClusterLostError: The head of the cluster has not answered for a while.
+        """
+        self._listen()
+        if time.monotonic() - self.counted > COUNTING:
+            self.slots, self.counted = self._slots(), time.monotonic()
+        return max(1, 2 * self.slots) - len(self.under_way)
 
     def start(self, task: Task) -> None:
         """Hand a trial over to Ray."""
         self.under_way[self.attempt.remote(task)] = task.spec.key
 
     def wait(self, seconds: float) -> list[tuple[str, Outcome]]:
-        """Return the trials that ended, after so many seconds at the latest."""
+        """Return the trials that ended, after so many seconds at the latest.
+
+        Raises:
+            ClusterLostError: The head of the cluster has not answered for a while.
+        """
+        self._listen()
         over, _ = self.ray.wait(list(self.under_way), timeout=seconds)
         return [(self.under_way.pop(reference), self._outcome(reference)) for reference in over]
 
@@ -98,8 +128,28 @@ class RayWorkers:
             first = " ".join(str(error).split()).split(". ")[0].rstrip(".")
             return Outcome.failed("died", f"The worker of the trial died: {first}.", str(error))
 
+    def _listen(self) -> None:
+        """See that the head of the cluster is there: without it Ray would wait, and then end this process."""
+        while True:
+            try:
+                socket.create_connection(self.head, timeout=2).close()
+                self.heard = time.monotonic()
+                return
+            except OSError:
+                if time.monotonic() - self.heard > SILENCE:
+                    self.lost = True
+                    raise ClusterLostError(
+                        f"The head of the Ray cluster at {self.head[0]}:{self.head[1]} does not answer any more: see "
+                        "that it runs and give the same command again; finished trials are safe."
+                    ) from None
+                time.sleep(1)
+
     def stop(self, patience: float = PATIENCE) -> None:
         """Let trials write their checkpoints, then leave the cluster."""
+        if self.lost:  # nobody can be told, and every call would wait for the head
+            self.quiet.close()
+            atexit.unregister(self.ray.shutdown)
+            return
         references = list(self.under_way)
         self.under_way = {}
         if references:

@@ -12,7 +12,7 @@ from thetafield.bench.plan import Plan
 from thetafield.bench.store import Store
 from thetafield.bench.suite import Suite
 
-LOOK = 1.0  # seconds between two looks at the workers
+PAUSE = 1.0  # seconds between two looks at the workers
 EventKind = Literal["started", "again", "done", "failed", "needs", "data"]
 ENDS: dict[str, EventKind] = {"result": "done", "needs": "needs", "data": "data"}  # all others have failed
 
@@ -119,19 +119,19 @@ def run_suite(
         StoreError: The store cannot be used, or its disk is full; finished trials are safe.
     """
     store = Store(folder)
-    todo = Plan(tuple(trials), store.states()).todo(retry, limit)
+    todo = store.plan(trials).todo(retry, limit)
     workers = hire(len(todo)) if todo else None
     try:
         with store.room(), store.locked():
             store.add_suite(suite)
             if workers is not None:
                 # Another bench may have been at work until now.
-                todo = Plan(tuple(trials), store.states()).todo(retry, limit)
+                todo = store.plan(trials).todo(retry, limit)
                 try:
                     _run(todo, store, suite.name, workers, conditions, wanted, watch)
                 finally:
                     workers.stop()  # before the store is let go
-            return Plan(tuple(trials), store.states())
+            return store.plan(trials)
     finally:
         if workers is not None:
             workers.stop()
@@ -155,7 +155,7 @@ def _run(
             running[spec.key] = spec
             workers.start(conditions.task(spec, store, workers.device))
             watch(Event("started", spec))
-        for key, outcome in workers.wait(LOOK):
+        for key, outcome in workers.wait(PAUSE):
             spec = running.pop(key)
             attempts[key] += 1
             if outcome.kind == "full":

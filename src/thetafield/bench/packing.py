@@ -6,18 +6,20 @@ its content. Losses are thinned out, since a curve has no more points than a fig
 
 import json
 import lzma
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from thetafield.bench.store import FORMAT, Store, StoreError
+from thetafield.bench.store import FORMAT, Store, StoreError, is_result
 from thetafield.files import write_json, write_whole
 
 ENDING = ".jsonl.xz"
-BESIDE = ("histories", "looks")  # of a result, and read before it
-KINDS = ("suites", "absent", "failures", *BESIDE, "results")
+BESIDE = ("histories", "looks")  # of a result, and read after it: whoever finishes a trial writes them before it
+KINDS = ("suites", "absent", "failures", "results", *BESIDE)
 # What outweighs a file of each kind: a result counts for more than a failure, and both for more than absence.
 STRONGER = {"results": (), "failures": ("results",), "absent": ("results", "failures")}
+NAME = re.compile(r"[^/\\\x00.][^/\\\x00]{0,199}")  # of a file that is not hidden, without its ending
 POINTS = 100  # of a curve of losses, for each phase
 Line = tuple[str, str, Any]
 
@@ -38,15 +40,18 @@ def pack(folders: Sequence[Path], file: Path) -> int:
         if not (folder / "store.json").is_file():
             raise StoreError(f"{folder} is not a store: `thetafield bench SUITE --store {folder}` makes one.")
         Store(folder)  # refuses other formats
+        here = set()  # the results of this store that count
         for kind, name, content in _files(folder):
-            if kind in BESIDE:
-                counts = ("results", name) not in found  # otherwise an earlier store has the result
+            if kind in BESIDE:  # they go with the result that counts
+                counts = name in here
             elif kind == "suites":
                 counts = (kind, name) not in found or _later(content, found[kind, name])
             else:
                 counts = (kind, name) not in found
             if counts:
                 found[kind, name] = content
+            if counts and kind == "results":
+                here.add(name)
     for weaker, name in list(found):
         if any((stronger, name) in found for stronger in STRONGER.get(weaker, ())):
             del found[weaker, name]
@@ -66,17 +71,20 @@ def unpack(file: Path, folder: Path) -> int:
         StoreError: The file is damaged, or the store is in use or of another format.
     """
     lines = _lines(file)
-    if not lines or lines[0][0] != "store":
+    header = lines[0] if lines and _is_line(lines[0]) else ("", "", {})
+    if header[0] != "store":
         raise StoreError(f"{file} is not a packed store: `thetafield pack STORE --out FILE{ENDING}` makes one.")
-    header = lines[0][2]
-    if header.get("format") != FORMAT:
+    about = header[2]
+    if about.get("format") != FORMAT:
         raise StoreError(
-            f"{file} was packed by thetafield {header.get('thetafield')} from a store of format "
-            f"{header.get('format')}, but this version reads format {FORMAT}: unpack it with that version."
+            f"{file} was packed by thetafield {about.get('thetafield')} from a store of format {about.get('format')}, "
+            f"but this version reads format {FORMAT}: unpack it with that version."
         )
+    if not all(map(_is_line, lines)):
+        raise StoreError(f"{file} holds a line that is none of a store's: it was not written by `thetafield pack`.")
     store, added = Store(folder), 0
     with store.room(), store.locked():
-        for kind, name, content in lines[1:]:
+        for kind, name, content in sorted(lines[1:], key=lambda line: line[0] == "results"):  # behind what is beside
             if not _lacking(store, kind, name, content):
                 continue
             write_json(store.path(kind, name), content)
@@ -103,29 +111,44 @@ def _later(suite: dict[str, Any], other: dict[str, Any]) -> bool:
 def _files(folder: Path) -> Iterator[Line]:
     for kind in KINDS:
         for path in sorted((folder / kind).glob("*.json")):
-            if not path.name.startswith("."):
-                content = _content(path)
-                yield kind, path.stem, _thinned(content) if kind == "histories" else content
+            if path.name.startswith("."):
+                continue
+            content = _content(path)
+            if not _fits(kind, content):
+                raise _damaged(path)
+            yield kind, path.stem, _thinned(content) if kind == "histories" else content
 
 
 def _content(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise StoreError(f"{path} is damaged: delete it, and `thetafield bench` makes it again.") from None
+        return _parsed(path.read_text())
+    except (ValueError, IsADirectoryError, RecursionError):
+        raise _damaged(path) from None
 
 
-def _lines(file: Path) -> list[Line]:
+def _damaged(path: Path) -> StoreError:
+    if path.parent.name in BESIDE:
+        return StoreError(f"{path} is damaged: delete it, which costs a figure, but no result.")
+    return StoreError(f"{path} is damaged: delete it, and `thetafield bench` makes it again.")
+
+
+def _parsed(text: str) -> Any:
+    """Return what JSON says; NaN and infinity are none."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _lines(file: Path) -> list[Any]:
     try:
         with lzma.open(file, "rt", encoding="utf-8") as lines:
-            found = [json.loads(line) for line in lines]
+            return [_parsed(line) for line in lines]
     except FileNotFoundError:
         raise StoreError(f"{file} does not exist.") from None
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError, json.JSONDecodeError, OSError) as error:
+    except (lzma.LZMAError, EOFError, ValueError, OSError, RecursionError) as error:
         raise StoreError(f"{file} is damaged or no packed store ({error}).") from None
-    if not all(_is_line(line) for line in found):
-        raise StoreError(f"{file} holds a line that is none of a store's.")
-    return [tuple(line) for line in found]
 
 
 def _is_line(line: Any) -> bool:
@@ -133,11 +156,18 @@ def _is_line(line: Any) -> bool:
     if not isinstance(line, list) or len(line) != 3:
         return False
     kind, name, content = line
-    if kind not in ("store", *KINDS) or not isinstance(name, str) or not name or Path(name).name != name:
+    if kind not in ("store", *KINDS) or not isinstance(name, str) or not NAME.fullmatch(name):
         return False
-    if kind == "suites" and not (isinstance(content, dict) and isinstance(content.get("trials"), list)):
-        return False
-    return isinstance(content, list if kind == "histories" else dict)
+    return _fits(kind, content)
+
+
+def _fits(kind: str, content: Any) -> bool:
+    """Return whether a content is one of its kind."""
+    if kind == "histories":
+        return isinstance(content, list) and all(isinstance(epoch, dict) for epoch in content)
+    if kind == "suites":
+        return isinstance(content, dict) and isinstance(content.get("trials"), list)
+    return is_result(content) if kind == "results" else isinstance(content, dict)
 
 
 def _thinned(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

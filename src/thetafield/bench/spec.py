@@ -96,7 +96,7 @@ class TrialSpec:
             options=_plain(given),
             seed=seed,
             tune=tune,
-            tune_folds=tune_folds,
+            tune_folds=tune_folds if tune else 1,  # of no tuning there are no folds
             group=group,
             dataset_label=_label(dataset, given_data) if dataset_label is None else dataset_label,
             method_label=_label(method, given) + (" tuned" if tune else "") if method_label is None else method_label,
@@ -116,9 +116,11 @@ class TrialSpec:
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that stand for the record, the method as it is today, and the format."""
+        """Sixteen hexadecimal digits for the record, the format, and method and dataset as they are today."""
         entry = METHODS[self.method]
         today = {"defaults": _plain(checked(entry, self.options, self.method)), "revision": entry.revision}
+        if revision := DATASETS.revision(self.dataset):
+            today["dataset_revision"] = revision
         words = json.dumps(
             self.record | today | {"format": FORMAT}, sort_keys=True, separators=(",", ":"), allow_nan=False
         )

@@ -11,10 +11,11 @@
 
 import fcntl
 import json
+import math
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +24,12 @@ from typing import IO, Any
 from thetafield import __version__
 from thetafield.bench.attempt import Outcome, is_full
 from thetafield.bench.job import Job
+from thetafield.bench.plan import Plan
 from thetafield.bench.suite import Suite
 from thetafield.errors import ThetafieldError
 from thetafield.files import writable_folder, write_folder, write_json
 
 FORMAT = 1
-STATES = {"failures": "failed", "results": "done"}
 
 
 class StoreError(ThetafieldError):
@@ -47,8 +48,9 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        if self.folder.exists() and not self.folder.is_dir():
-            raise StoreError(f"{folder} is a file: name a folder for the store.")
+        for place in (self.folder, *self.folder.parents):
+            if place.exists() and not place.is_dir():
+                raise StoreError(f"{place} is a file: name a folder for the store.")
         about = self.folder / "store.json"
         if not about.exists():
             if self.folder.exists() and any(not entry.name.startswith(".") for entry in self.folder.iterdir()):
@@ -83,6 +85,9 @@ class Store:
                 write_json(self.folder / "store.json", {"format": FORMAT, "thetafield": __version__})
             for torn in self.folder.glob("*/.*.partial"):  # of a write that was killed
                 torn.unlink() if torn.is_file() else shutil.rmtree(torn)
+            for old in self.folder.glob("*/.*.old"):  # of a folder that was being replaced
+                place = old.with_name(old.name[1:].removesuffix(".old"))
+                shutil.rmtree(old) if place.exists() else old.replace(place)
             for key, state in self.states().items():
                 if state != "failed":  # a trial that failed goes on from its work, if it is tried again
                     shutil.rmtree(self.work(key), ignore_errors=True)
@@ -120,9 +125,23 @@ class Store:
     def states(self) -> dict[str, str]:
         """Return by key: "done", "needs", "data" or "failed"."""
         found = {path.stem: str(_read(path).get("kind")) for path in self._files("absent")}
-        for kind, word in STATES.items():  # a result outweighs a failure, and both outweigh absence
-            found |= {path.stem: word for path in self._files(kind)}
-        return found
+        # A result outweighs a failure, and both outweigh absence.
+        found |= {path.stem: "failed" for path in self._files("failures")}
+        return found | {path.stem: "done" for path in self._files("results") if read_result(path)}
+
+    def plan(self, trials: Sequence[Job]) -> Plan:
+        """Return how trials stand here; one whose field is to be kept is done once that, or what figures show, is here.
+
+        Another suite, which keeps nothing, may have run it first, and a packed store leaves fields behind.
+        """
+        states = self.states()
+        for spec in trials:
+            if spec.keep and states.get(spec.key) == "done" and not self._has_field(spec.key):
+                del states[spec.key]
+        return Plan(tuple(trials), states)
+
+    def _has_field(self, key: str) -> bool:
+        return self.path("looks", key).exists() or (self.folder / "fields" / key).exists()
 
     def failure(self, key: str) -> dict[str, Any] | None:
         """Return how a trial failed, if it did."""
@@ -132,7 +151,7 @@ class Store:
     def result(self, key: str) -> dict[str, Any] | None:
         """Return what a finished trial came to, if it is finished."""
         path = self.path("results", key)
-        return _read(path) if path.exists() else None
+        return read_result(path) if path.exists() else None
 
     def reason(self, key: str) -> str:
         """Return in a sentence why there is no result of a trial."""
@@ -140,6 +159,21 @@ class Store:
             if self.path(kind, key).exists():
                 return str(_read(self.path(kind, key)).get(word))
         return ""
+
+    def refuse_namesake(self, suite: Suite) -> None:
+        """See that a suite of this name which was run here is the same one, if changed: its record will be replaced.
+
+        Raises:
+            StoreError: It shares no trial with this one.
+        """
+        path = self.folder / "suites" / f"{suite.name}.json"
+        known = [entry.get("spec") for entry in _read(path).get("trials", ())] if path.exists() else []
+        # Not by keys: those of one suite may all change with the methods.
+        if known and not any(json.loads(json.dumps(spec.record)) in known for spec in suite.trials):
+            raise StoreError(
+                f"{self.folder} has another suite called {suite.name!r}, which shares no trial with this one and would "
+                f"be lost from reports: rename this one's file, name another store, or delete {path}."
+            )
 
     def add_suite(self, suite: Suite) -> None:
         """Record which trials a suite is made of, each with its labels; a later run of it replaces the record."""
@@ -150,20 +184,21 @@ class Store:
     def add(self, spec: Job, suite: str, outcome: Outcome, attempts: int) -> bool:
         """Write what came of a trial; a result that is there already is left, and False is returned.
 
+        A field that such a result lacks is added to it.
         The result is written after all that belongs to it and before its work is removed: whoever is killed between
         two of these steps finds the result in the trial's work, and adds it again.
         """
         key = spec.key
         if self.path("results", key).exists():
+            if not self._has_field(key):
+                self._add_field(key, outcome)
+                shutil.rmtree(self.work(key), ignore_errors=True)
             return False
         about = {"key": key, "spec": spec.record, "labels": spec.labels, "suite": suite}
         when = {"finished": _now()}
         if outcome.kind == "result":
             write_json(self.path("histories", key), outcome.history)
-            if outcome.look is not None:
-                write_json(self.path("looks", key), outcome.look)
-            if outcome.saved is not None:
-                write_folder(self.folder / "fields" / key, outcome.write_field)
+            self._add_field(key, outcome)
             write_json(self.path("results", key), outcome.content | about | {"command": spec.command} | when)
             stale = ("absent", "failures")
         elif outcome.kind in ("needs", "data"):
@@ -179,6 +214,12 @@ class Store:
         if outcome.kind in ("result", "needs", "data"):
             shutil.rmtree(self.work(key), ignore_errors=True)
         return True
+
+    def _add_field(self, key: str, outcome: Outcome) -> None:
+        if outcome.look is not None:
+            write_json(self.path("looks", key), outcome.look)
+        if outcome.saved is not None:
+            write_folder(self.folder / "fields" / key, outcome.write_field)
 
     def _files(self, kind: str) -> list[Path]:
         return [path for path in (self.folder / kind).glob("*.json") if not path.name.startswith(".")]
@@ -202,6 +243,28 @@ class Store:
         )
 
 
+def read_result(path: Path) -> dict[str, Any]:
+    """Return what a finished trial came to.
+
+    Raises:
+        StoreError: It has no score: the disk, or somebody, has damaged it.
+    """
+    content = _read(path)
+    if not is_result(content):
+        raise _damaged(path)
+    return content
+
+
+def is_result(content: Any) -> bool:
+    """Return whether something is what a finished trial came to, and not a part of it."""
+    score = content.get("score") if isinstance(content, dict) else None
+    return isinstance(score, int | float) and math.isfinite(score)
+
+
+def _damaged(path: Path) -> StoreError:
+    return StoreError(f"{path} is damaged: delete it to run its trial again.")
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -209,8 +272,8 @@ def _now() -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (json.JSONDecodeError, UnicodeDecodeError, IsADirectoryError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise StoreError(f"{path} is damaged: delete it to run its trial again.")
+        raise _damaged(path)
     return content

@@ -1,7 +1,7 @@
 """Suites: tables and figures as data, grids of trials in TOML files."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import product
@@ -16,6 +16,7 @@ SHIPPED = files("thetafield.bench") / "suites"
 SUITE = ("title", "about", "grid")
 GRID = ("group", "datasets", "splits", "methods", "seeds", "tune", "tune_folds", "keep")
 ENTRY = ("name", "options", "label")
+MOST_TRIALS = 100_000  # of a grid: who asks for more has slipped
 J = TypeVar("J", bound=Job)
 
 
@@ -69,7 +70,7 @@ def load_suite(name: str) -> Suite[TrialSpec]:
 
 def _parsed(content: bytes, name: str, where: str) -> Suite[TrialSpec]:
     try:
-        table = tomllib.loads(content.decode())
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise OptionError(f"{where} is not TOML: {str(error).rstrip('.')}.") from None
     _known(table, SUITE, where)
@@ -97,8 +98,11 @@ def _grid(grid: Mapping[str, Any], where: str, suite: str) -> list[TrialSpec]:
     )
     keep = _typed(grid.get("keep", False), bool, f"{where}: 'keep'", "true or false")
     group = _typed(grid.get("group", suite), str, f"{where}: 'group'", "text")
-    trials = []
-    for seed, dataset, method in product(_seeds(grid["seeds"], where), datasets, methods):
+    trials, seeds = [], _seeds(grid["seeds"], where)
+    count = len(datasets) * len(methods) * len(seeds)
+    if count > MOST_TRIALS:
+        raise OptionError(f"{where} asks for {count:,} trials, but a grid has {MOST_TRIALS:,} at most: ask for fewer.")
+    for seed, dataset, method in product(seeds, datasets, methods):
         try:
             spec = TrialSpec.of(
                 dataset["name"],
@@ -130,8 +134,13 @@ def _entries(values: Any, where: str) -> list[dict[str, Any]]:
             raise OptionError(f"{where} expects names or tables {{name = …, options = {{…}}}}, but got {value!r}.")
         _known(entry, ENTRY, where)
         _typed(entry.get("options", {}), dict, f"{where}: 'options' of {entry['name']!r}", "a table")
-        _typed(entry.get("label", ""), str, f"{where}: 'label' of {entry['name']!r}", "text")
+        label = entry.get("label", entry["name"])
+        _typed(label, str, f"{where}: 'label' of {entry['name']!r}", "some text", lambda text: bool(text.strip()))
         entries.append(entry)
+    named = [entry["label"] for entry in entries if "label" in entry]
+    for label in named:
+        if named.count(label) > 1:
+            raise OptionError(f"{where} has two entries labelled {label!r}: call one of them otherwise.")
     return entries
 
 
@@ -149,12 +158,15 @@ def _split(datasets: list[dict[str, Any]], grid: Mapping[str, Any], where: str) 
     return made
 
 
-def _seeds(value: Any, where: str) -> list[int]:
+def _seeds(value: Any, where: str) -> Sequence[int]:
     expected = "a count such as 5, or a list such as [0, 1]"
     if isinstance(value, int):
-        return list(range(_typed(value, int, f"{where}: 'seeds'", expected, lambda n: n > 0)))
+        return range(_typed(value, int, f"{where}: 'seeds'", expected, lambda n: n > 0))
     seeds = _typed(value, list, f"{where}: 'seeds'", expected, bool)
-    return [_typed(seed, int, f"{where}: 'seeds'", expected, lambda n: n >= 0) for seed in seeds]
+    found = [_typed(seed, int, f"{where}: 'seeds'", expected, lambda n: n >= 0) for seed in seeds]
+    if len(set(found)) < len(found):
+        raise OptionError(f"{where}: 'seeds' has a seed twice: {', '.join(map(str, found))}.")
+    return found
 
 
 def _known(table: Mapping[str, Any], valid: tuple[str, ...], where: str) -> None:

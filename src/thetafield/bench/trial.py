@@ -213,7 +213,7 @@ def _scored(trained: Trained, data: Dataset, laws_seed: int | None) -> dict[str,
         "macro": scores.macro,
         "worst_decile": scores.worst_decile,
         "per_domain": scores.per_domain.round(4).tolist(),
-        "domains": _names(data.test),
+        "domains": domain_names(data.test),
         "groups": groups,
         "skill": skill(trained.model, unseen).record() if data.skill else None,
         "laws": None if laws is None else asdict(laws),
@@ -224,7 +224,7 @@ def _scored(trained: Trained, data: Dataset, laws_seed: int | None) -> dict[str,
     }
 
 
-def _names(groups: Mapping[str, DomainSet]) -> list[str]:
+def domain_names(groups: Mapping[str, DomainSet]) -> list[str]:
     """Return what the test domains are called, each by a name of its own."""
     several = len(groups) > 1
     return [f"{name}/{each}" if several else str(each) for name, group in groups.items() for each in group.ids.tolist()]

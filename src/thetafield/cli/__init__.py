@@ -14,8 +14,10 @@ from thetafield.errors import ThetafieldError
 __all__ = ["app", "bench", "compare", "explore", "listing", "main", "packing", "report", "serve", "tools", "train"]
 
 
-# What a disk says that takes nothing more: full, over its quota, or closed.
-CLOSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+# What a disk says that takes nothing more: full, over its quota, with a limit to files, or closed.
+CLOSED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+# What it says of a place that is none: a folder where a file should be, a file in the way, a name too long.
+MISPLACED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG)
 
 
 def main() -> None:
@@ -31,8 +33,9 @@ def main() -> None:
             time.sleep(5)
         sys.exit(2)
     except OSError as error:
-        if error.errno not in CLOSED:
+        if error.errno not in (*CLOSED, *MISPLACED):
             raise
         what = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"thetafield: {what}{error.strerror}. Make room there, or name another place.", err=True)
+        remedy = "Make room there, or name another place." if error.errno in CLOSED else "Name another place."
+        typer.echo(f"thetafield: {what}{error.strerror}. {remedy}", err=True)
         sys.exit(2)

@@ -1,13 +1,14 @@
 """The command that runs a suite of trials into a store."""
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thetafield.cli.common import DataDir, Device, Json, app, use_data_dir
+from thetafield.cli.common import DataDir, Device, Json, app, interruptible, use_data_dir
 
 if TYPE_CHECKING:
     from thetafield.bench.engine import Workers
@@ -58,16 +59,20 @@ def bench(
 
     Or on a cluster: thetafield bench paper-table1 --store /shared/s --ray auto --gpus-per-trial 0.25
     """
+    from thetafield.bench.cluster import ClusterLostError
     from thetafield.bench.engine import Conditions, run_suite
-    from thetafield.bench.plan import Plan, matching, once
+    from thetafield.bench.plan import matching, once
     from thetafield.bench.store import Store
     from thetafield.bench.suite import load_suite
     from thetafield.report.suite_progress import suite_display
+    from thetafield.training.train import pick_device
 
     use_data_dir(data_dir)
     whole = load_suite(suite)
     trials = once(matching(whole.trials, only) if only else whole.trials)
-    plan = Plan(trials, Store(store).states())
+    pick_device(device)  # which is right or wrong even where nothing is left to run
+    Store(store).refuse_namesake(whole)
+    plan = Store(store).plan(trials)
     todo = plan.todo(retry, limit)
     if dry_run:
         _show_plan(whole, plan, len(todo), as_json)
@@ -84,11 +89,14 @@ def bench(
         return _workers(count, device, jobs, ray, cpus_per_trial, gpus_per_trial)
 
     try:
-        with suite_display(plan, todo) as watch:
+        with interruptible(), suite_display(plan, todo) as watch:
             after = run_suite(whole, trials, store, hire, conditions=conditions, retry=retry, limit=limit, watch=watch)
     except KeyboardInterrupt:
         typer.echo(f"thetafield: stopped; {store} keeps what was done, and the same command goes on.", err=True)
         raise typer.Exit(130) from None
+    except ClusterLostError as error:
+        typer.echo(f"thetafield: {error}", err=True)
+        os._exit(2)  # on an orderly way out, the threads of a Ray that has lost its head crash
     _show_end(whole, store, plan, after, time.perf_counter() - started, as_json)
     if after.counts()["failed"]:
         raise typer.Exit(1)
@@ -102,6 +110,8 @@ def _workers(count: int, device: str, jobs: int | None, ray: str | None, cpus: f
     from thetafield.training.train import pick_device
 
     if ray is not None:
+        if not ray:
+            raise OptionError("--ray expects local, auto or HOST:PORT, but got nothing.")
         if jobs is not None:
             raise OptionError("--jobs is for this machine: a cluster runs as many trials as --cpus-per-trial allows.")
         return RayWorkers(ray, device, cpus, gpus)

@@ -1,12 +1,17 @@
 """What all commands share: the program itself, and options that several of them take."""
 
 import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 from thetafield import __version__
+from thetafield.errors import OptionError
 
 app = typer.Typer(
     name="thetafield",
@@ -39,9 +44,25 @@ def _program(
     """Learn the parameter field θ(z) of many domains, and get an ordinary model for any descriptor z."""
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Take SIGTERM, by which batch systems end a job, for Ctrl-C: checkpoints are written then, and nothing is lost."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def use_data_dir(folder: Path | None) -> None:
     """Look for datasets in a folder, if one is named."""
     if folder is not None:
+        if folder.exists() and not folder.is_dir():
+            raise OptionError(f"{folder} is a file: name the folder in which datasets lie.")
         os.environ["THETAFIELD_DATA"] = str(folder)
 
 

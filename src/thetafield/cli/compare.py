@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from thetafield.cli.common import Device, Json, Seed, app, names
+from thetafield.cli.common import Device, Json, Seed, app, interruptible, names
 
 
 @app.command()
@@ -83,19 +83,20 @@ def compare(
     )
     folder = out or Path("out") / f"{table.stem}-compare"
     try:
-        result = run(
-            own,
-            folder,
-            methods=names(methods) or CANDIDATES,
-            folds=folds,
-            budget=budget,
-            seed=seed,
-            jobs=jobs,
-            device=device,
-            command=shlex.join(["thetafield", *sys.argv[1:]]),
-            display=suite_display,
-            warn=lambda sentence: typer.echo(f"Note: {sentence}", err=True),
-        )
+        with interruptible():
+            result = run(
+                own,
+                folder,
+                methods=names(methods) or CANDIDATES,
+                folds=folds,
+                budget=budget,
+                seed=seed,
+                jobs=jobs,
+                device=device,
+                command=shlex.join(["thetafield", *sys.argv[1:]]),
+                display=suite_display,
+                warn=lambda sentence: typer.echo(f"Note: {sentence}", err=True),
+            )
     except KeyboardInterrupt:
         typer.echo(f"thetafield: stopped; {folder} keeps what was done, and the same command goes on.", err=True)
         raise typer.Exit(130) from None

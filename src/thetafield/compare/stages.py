@@ -98,7 +98,7 @@ class Stages:
         wanted: Wanted = lambda job: True,
     ) -> None:
         """Run the jobs that the store lacks while they are wanted, and on request those that failed."""
-        plan = Plan(tuple(jobs), self.store.states())
+        plan = self.store.plan(jobs)
         todo = plan.todo(retry)
         with self.display(plan, todo) as watch:
             run_suite(

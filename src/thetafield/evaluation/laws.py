@@ -11,8 +11,8 @@ from thetafield.fields.transported import TransportedField
 from thetafield.geometry.laws import Laws, check_laws
 from thetafield.streams import torch_stream
 
-DECODED = 2**32  # numbers of parameters that triplets may come to
-FEWEST_TRIPLETS = 500
+DECODED = 2**32  # numbers of parameters that pairs and triplets may come to
+FEWEST = 500
 
 
 @torch.no_grad()
@@ -20,7 +20,7 @@ def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0
     """Measure identity, associativity and invertibility at raw descriptors.
 
     None where there is no transport, or where it overflows between descriptors that lie too far apart. Of heads with
-    hundreds of thousands of parameters fewer triplets are drawn, so that this takes no longer than training.
+    hundreds of thousands of parameters fewer pairs and triplets are taken, so that this takes no longer than training.
     """
     if not isinstance(model, FieldModel):
         return None
@@ -28,6 +28,7 @@ def field_laws(model: Model, z: Tensor, num_triplets: int = 20000, seed: int = 0
     if not isinstance(field, TransportedField):
         return None
     scaled = model.scaler(z.to(model.device))
-    drawn = min(num_triplets, max(FEWEST_TRIPLETS, DECODED // field.theta_dim))
-    laws = check_laws(field.operator, field(scaled), scaled, drawn, torch_stream(seed, "laws"))
+    most = max(FEWEST, DECODED // field.theta_dim)
+    stream = torch_stream(seed, "laws")
+    laws = check_laws(field.operator, field(scaled), scaled, min(num_triplets, most), stream, most_pairs=most)
     return laws if math.isfinite(laws.associativity + laws.invertibility) else None

@@ -12,6 +12,7 @@ import torch
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset
 from thetafield.datasets.two_moons import RANGE, moon_domains
+from thetafield.errors import DivergenceError
 from thetafield.evaluation.scores import evaluate
 from thetafield.fields.model import FieldModel
 from thetafield.streams import numpy_stream
@@ -79,7 +80,10 @@ class Belief:
     def of(cls, record: Mapping[str, Any]) -> "Belief":
         """Return what was recorded."""
         shades = _unpacked(record["probability"], np.uint8)
-        return cls(shades / np.float32(255), np.array(record["half_side"]), np.array(record["errors"]))
+        half_side, errors = np.array(record["half_side"], float), np.array(record["errors"], float)
+        if not (shades.ndim == 3 and len(shades) == len(half_side) == len(errors)):
+            raise ValueError(f"{len(errors)} domains with pictures of shape {shades.shape}")
+        return cls(shades / np.float32(255), half_side, errors)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Surface:
     """θ over a mesh of Z, projected on its three main directions.
 
     Args:
-        points: Shape (mesh, mesh, 3), first axis scale, second rotation.
+        points: Shape (mesh, mesh, 3), first axis scale, second rotation; the coordinate furthest out is 1 or −1.
         shares: How much of the variance each direction has, in %, shape (3,).
     """
 
@@ -129,23 +133,35 @@ class Look:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Look":
         """Return what was recorded."""
-        return cls(
+        look = cls(
             Belief.of(record["unseen"]),
             {title: Belief.of(belief) for title, belief in record["directions"].items()},
             None if record["surface"] is None else Surface.of(record["surface"]),
         )
+        titles = [direction.title for direction in DIRECTIONS]
+        if sorted(look.directions) != sorted(titles) or {len(b.errors) for b in look.directions.values()} != {STEPS}:
+            raise ValueError(f"directions are {', '.join(titles)} in {STEPS} steps")
+        return look
 
 
 def look_at(model: FieldModel, data: Dataset, seed: int) -> Look | None:
-    """Return what a field of 2-Moons looks like; None where its descriptors are others than scale and rotation."""
+    """Return what a field of 2-Moons looks like.
+
+    None where its descriptors are others than scale and rotation, or where it has no finite answer at some place that
+    figures show: scores, which know unseen domains alone, may be finite nevertheless.
+    """
     if data.name != "two-moons" or data.train.descriptors != ("scale", "rotation"):
         return None
     random = data.test["random"]
-    return Look(
-        believed(model, random.select(list(quarter_domains(random.z.numpy()))), PIXELS),
-        {each.title: believed(model, each.domains(seed), PIXELS, one_zoom=True) for each in DIRECTIONS},
-        manifold(model, MESH),
-    )
+    try:
+        look = Look(
+            believed(model, random.select(list(quarter_domains(random.z.numpy()))), PIXELS),
+            {each.title: believed(model, each.domains(seed), PIXELS, one_zoom=True) for each in DIRECTIONS},
+            manifold(model, MESH),
+        )
+    except DivergenceError:
+        return None
+    return look if all(np.isfinite(b.probability).all() for b in (look.unseen, *look.directions.values())) else None
 
 
 def quarter_domains(z: np.ndarray) -> tuple[int, ...]:
@@ -208,17 +224,22 @@ def manifold(model: FieldModel, mesh: int) -> Surface | None:
     Args:
         model: A field model of the moons.
         mesh: Descriptors per side of the mesh.
+
+    Raises:
+        DivergenceError: θ is not finite everywhere.
     """
     from sklearn.decomposition import PCA  # takes a second to import
 
     axis = torch.linspace(0, RANGE, mesh)
     scale, rotation = torch.meshgrid(axis, axis, indexing="ij")
     theta = model.theta(torch.stack([scale, rotation], -1)).reshape(mesh * mesh, -1).cpu().numpy()
+    if not np.isfinite(theta).all():
+        raise DivergenceError("θ is not finite everywhere in Z.")
     if not np.ptp(theta, axis=0).any():
         return None
     pca = PCA(n_components=3, svd_solver="arpack", random_state=0)
     points = pca.fit_transform(theta).reshape(mesh, mesh, 3)
-    return Surface(points, 100 * pca.explained_variance_ratio_)
+    return Surface(points / np.abs(points).max(), 100 * pca.explained_variance_ratio_)
 
 
 def _packed(array: np.ndarray) -> dict[str, Any]:

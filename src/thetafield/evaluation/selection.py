@@ -14,7 +14,7 @@ from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import evaluate
 from thetafield.methods.base import METHODS
 from thetafield.methods.space import draw_settings
-from thetafield.options import checked
+from thetafield.options import checked, schema
 from thetafield.streams import numpy_stream
 from thetafield.training.fit import Progress, Report
 from thetafield.training.train import Trained, data_digest
@@ -124,7 +124,15 @@ def tune(
     stored = zip(ledger.entries, settings, strict=False)
     done = [Draw(**(entry | {"options": setting})) for entry, setting in stored]
     metric = "error" if domains.classification else "mae"
+    # A draw may come to what another one, or the defaults, have been: it is trained once.
+    defaults = {name: default for name, (_, default) in schema(entry).items()}
+    whole = [{**defaults, **fixed, **each} for each in settings]
     for number in range(len(done), len(settings)):
+        twin = whole.index(whole[number])
+        if twin < number:
+            done.append(replace(done[twin], options=settings[number], seconds=0.0))
+            ledger.append(asdict(done[-1]))
+            continue
         started = time.perf_counter()
         score, failure = None, None
         try:

@@ -23,9 +23,9 @@ class Skill:
     nse: np.ndarray
     kge: np.ndarray
 
-    def record(self) -> dict[str, float]:
+    def record(self) -> dict[str, float | None]:
         """Return the medians over domains; a domain whose target never changes has no skill to speak of."""
-        return {"nse": float(np.nanmedian(self.nse)), "kge": float(np.nanmedian(self.kge))}
+        return {"nse": _median(self.nse), "kge": _median(self.kge)}
 
 
 def skill(model: Model, domains: DomainSet) -> Skill:
@@ -48,3 +48,8 @@ def skill(model: Model, domains: DomainSet) -> Skill:
         kge.append(1 - parts.sqrt())
     arrays = [torch.cat(part).cpu().numpy() for part in (nse, kge)]
     return Skill(*(np.where(np.isfinite(part), part, np.nan) for part in arrays))
+
+
+def _median(values: np.ndarray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else None

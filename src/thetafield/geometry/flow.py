@@ -118,18 +118,19 @@ class NeuralFlow(Flow):
             return latent.new_zeros(*times.shape, latent.shape[1])
         gaps = _gaps(times)
         counts = self._counts(gaps)
-        arrived = counts.cumsum(1)  # steps that lie behind each time
+        arrived = counts.cumsum(1)[..., None]  # steps that lie behind each time
         longest = self.num_steps if self.training and self.num_steps else int(arrived[:, -1].max())
         if longest > MOST_STEPS:  # hours of work for an answer that nobody should believe
             return latent.new_full((*times.shape, latent.shape[1]), math.nan)
         # The interval in which each latent takes each of its steps; behind the last one the steps are of no length.
-        interval = torch.searchsorted(arrived, torch.arange(longest).to(arrived).repeat(len(arrived), 1), right=True)
+        numbers = torch.arange(longest, device=times.device, dtype=times.dtype).repeat(len(times), 1)
+        interval = torch.searchsorted(arrived[..., 0], numbers, right=True)
         sizes = nn.functional.pad(gaps / counts.clamp(min=1), (0, 1)).gather(1, interval)
-        path = [latent]
-        for size in sizes.split(1, dim=1):
-            path.append(self._advance(path[-1], size))
-        index = arrived.long()[..., None].expand(-1, -1, latent.shape[1])
-        return torch.stack(path, 1).gather(1, index)
+        value, carried = latent, latent[:, None].expand(-1, times.shape[1], -1)
+        for number, size in enumerate(sizes.split(1, dim=1), 1):
+            value = self._advance(value, size)
+            carried = torch.where(arrived == number, value[:, None], carried)
+        return carried
 
     def _advance(self, value: Tensor, step: Tensor) -> Tensor:
         first = self.net(value)

@@ -51,8 +51,10 @@ def check_laws(
     z: Descriptors,
     num_triplets: int,
     generator: torch.Generator,
+    *,
+    most_pairs: int | None = None,
 ) -> Laws:
-    """Measure the laws over *all* pairs of descriptors and a sample of triplets.
+    """Measure the laws over *all* pairs of descriptors, or as many as are wanted at most, and a sample of triplets.
 
     Args:
         operator: The transport at θ level.
@@ -60,11 +62,15 @@ def check_laws(
         z: The descriptors, usually of test domains.
         num_triplets: Number of triplets to draw.
         generator: Source of the triplets, on the CPU.
+        most_pairs: Number of pairs to draw where there are more; None takes all.
     """
     count = len(z)
     latents = operator.coder.encode(thetas)
-    pairs = torch.cartesian_prod(torch.arange(count), torch.arange(count)).to(z.device)
     triplets = torch.randint(count, (num_triplets, 3), generator=generator).to(z.device)
+    if most_pairs is None or count**2 <= most_pairs:
+        pairs = torch.cartesian_prod(torch.arange(count), torch.arange(count)).to(z.device)
+    else:
+        pairs = torch.randint(count, (most_pairs, 2), generator=generator).to(z.device)
 
     # Transports at θ level and in latent space share their first leg, and only cosines need decoded parameters.
     def identity(index: Tensor) -> tuple[Tensor, Tensor]:

@@ -64,7 +64,7 @@ def print_catalogue(content: dict[str, list[dict[str, Any]]]) -> None:
             console.print(f"[bold cyan]{entry['name']}[/]  {escape(entry['summary'])}")
             if kind == "methods":
                 needs = ", ".join(entry["needs"]) or "nothing"
-                console.print(Padding(f"{entry['reference']}; needs {needs}", (0, 0, 0, 4)), style="dim")
+                console.print(Padding(escape(f"{entry['reference']}; needs {needs}"), (0, 0, 0, 4)), style="dim")
             options = "  ".join(f"{key}={_word(value)}" for key, value in entry["options"].items())
             console.print(Padding(escape(options), (0, 0, 0, 4)), style="green")
             if kind == "methods":

@@ -88,7 +88,7 @@ def run_demo(
         page = render_page(result)
     write_whole(out / "index.html", page.encode())
     write_json(out / "result.json", result.record())
-    console.print(f"The page is {out / 'index.html'}", soft_wrap=True)
+    console.print(f"The page is {out / 'index.html'}", soft_wrap=True, markup=False)
     return result
 
 

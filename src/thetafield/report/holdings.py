@@ -38,7 +38,7 @@ def holdings() -> list[dict[str, Any]]:
 def print_holdings(entries: list[dict[str, Any]]) -> None:
     """Print a line for each dataset, and for absent ones what to download, from where, how large, which licence."""
     console = Console(highlight=False)
-    console.print(f"Data root: {data_root()} (THETAFIELD_DATA or --data-dir)", soft_wrap=True)
+    console.print(f"Data root: {data_root()} (THETAFIELD_DATA or --data-dir)", soft_wrap=True, markup=False)
     for entry in sorted(entries, key=lambda entry: list(COLOURS).index(entry["state"])):
         colour = COLOURS[entry["state"]]
         console.print(f"[{colour}]{entry['state']:<8}[/] [bold]{entry['name']}[/]")

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -60,12 +61,13 @@ class Standing:
         usual = sum(every) / len(every) if every else 0.0
         means = {cell: sum(each) / len(each) for cell, each in self.seconds.items()}
         now = time.monotonic()
-        rest = 0.0
+        rest = longest = 0.0
         for key, spec in self.left.items():
             spent = now - self.started[key] if self.states[key] == "running" else 0.0
             guess = usual if spec.expected is None else spec.expected
-            rest += max(0.0, means.get((spec.dataset, spec.method), guess) - spent)
-        return rest / self.most
+            still = max(0.0, means.get((spec.dataset, spec.method), guess) - spent)
+            rest, longest = rest + still, max(longest, still)
+        return max(rest / self.most, longest)  # in the end not all workers have something to do
 
 
 def standing_table(states: dict[str, str], trials: tuple[Job, ...], width: int, rows: int | None = None) -> Table:
@@ -96,7 +98,7 @@ def standing_table(states: dict[str, str], trials: tuple[Job, ...], width: int, 
         busy = {name: sum((cell for cell in lines[name]), Counter()) for name in shown}
         first = sorted(shown, key=lambda name: (not busy[name]["running"], not busy[name]["missing"]))[: max(1, rows)]
         shown = [name for name in shown if name in first]
-    table = Table(*heads, box=None, header_style="bold", pad_edge=False)
+    table = Table(*map(escape, heads), box=None, header_style="bold", pad_edge=False)
     for name in shown:
         table.add_row(Text(name), *map(_cell, lines[name]))
     return table
@@ -124,13 +126,12 @@ def suite_display(plan: Plan, todo: list[Job], console: Console | None = None) -
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         def tell(event: Event) -> None:
+            if not standing.started:  # by now there are workers, and the store is ours
+                say(f"{len(todo)} {'trial' if len(todo) == 1 else 'trials'} to run.")
             standing.hear(event)
             if event.kind != "started":
                 rest = _rest(standing)
                 say(f"{standing.ended}/{standing.total}{rest and f' ({rest})'} {_line(event)}")
-
-        if todo:
-            say(f"{len(todo)} {'trial' if len(todo) == 1 else 'trials'} to run.")
 
         yield tell
         return

@@ -72,4 +72,4 @@ def print_speed(record: dict[str, Any], out: Path) -> None:
     console = Console()
     console.print(speed_table(record))
     drawn = f", drawn in {out / 'speed.png'}" if (out / "speed.png").exists() else ""
-    console.print(f"The numbers are in {out / 'speed.json'}{drawn}.", soft_wrap=True, highlight=False)
+    console.print(f"The numbers are in {out / 'speed.json'}{drawn}.", soft_wrap=True, highlight=False, markup=False)

@@ -20,9 +20,12 @@ def print_comparison(result: dict[str, Any], folder: Path, console: Console | No
     told += [f"[yellow]Note:[/] {escape(warning)}" for warning in result["warnings"]]
     told += ["", f"[bold]{escape(result['verdict']['headline'])}[/]"]
     told += [escape(sentence) for sentence in result["verdict"]["sentences"]]
-    told += ["", f"{result['method']}, trained on all domains: thetafield.load_field({str(folder / 'field')!r})"]
-    told.append(f"Look into it: thetafield explore {folder}. Put it to work: thetafield serve {folder}.")
-    told.append(f"The page is {folder / 'index.html'}, the scores of every domain are in {folder / 'domains.csv'}.")
+    where = [
+        f"{result['method']}, trained on all domains: thetafield.load_field({str(folder / 'field')!r})",
+        f"Look into it: thetafield explore {folder}. Put it to work: thetafield serve {folder}.",
+        f"The page is {folder / 'index.html'}, the scores of every domain are in {folder / 'domains.csv'}.",
+    ]
+    told += ["", *map(escape, where)]
     for line in told:
         console.print(line, soft_wrap=not console.is_terminal)  # a file has lines of any length
 

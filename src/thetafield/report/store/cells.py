@@ -25,9 +25,11 @@ def column_cells(
             cells[line] = empty(place, notes)
             continue
         said = []
-        if len(values) < most:
-            said.append(notes.add(fewer(len(values), most, place)))
-        cells[line] = replace(sized(summed_up(values, metric), means, metric), notes=tuple(said))
+        asked = max(most, len(place.trials) + len(place.gaps))
+        if len(values) < asked:
+            said.append(notes.add(fewer(len(values), asked, place)))
+        whole = len(values) == most
+        cells[line] = replace(sized(summed_up(values, metric), means, metric), notes=tuple(said), whole=whole)
     return cells
 
 
@@ -48,20 +50,22 @@ def empty(place: Place, notes: Notes) -> Cell:
         return Cell(word="–", notes=(notes.add("The results hold nothing of this kind."),))
     if not place.gaps:
         return Cell(word="–", notes=(notes.add("The suite has no such trial."),))
-    gap = place.gaps[0]
-    word = {"needs": "N/A", "failed": "failed", "missing": "–"}.get(gap.kind, "no data")
-    return Cell(word=word, notes=(notes.add(gap.reason),))
+    word = {"needs": "N/A", "failed": "failed", "missing": "–"}.get(place.gaps[0].kind, "no data")
+    reasons = dict.fromkeys(gap.reason for gap in place.gaps)
+    return Cell(word=word, notes=tuple(notes.add(reason) for reason in reasons))
 
 
 def fewer(count: int, most: int, place: Place) -> str:
-    """Say why a cell has fewer repetitions than the others of its column."""
+    """Say why a cell has fewer repetitions than were asked for, or than the others of its column have."""
+    said = [f"{count} of {most} repetitions"]
+    waiting = sum(gap.kind == "missing" for gap in place.gaps)
+    if waiting:
+        said.append(f"{waiting} {'has' if waiting == 1 else 'have'} not been run yet")
     failed = [gap for gap in place.gaps if gap.kind == "failed"]
     if failed:
-        seeds = ", ".join(str(gap.spec["seed"]) for gap in failed)
-        return f"{count} of {most} repetitions; seed {seeds} failed: {failed[0].reason}"
-    waiting = sum(gap.kind == "missing" for gap in place.gaps)
-    left = f"; {waiting} {'has' if waiting == 1 else 'have'} not been run yet" if waiting else ""
-    return f"{count} of {most} repetitions{left}."
+        said.append(f"seed {', '.join(str(gap.spec['seed']) for gap in failed)} failed: {failed[0].reason.rstrip('.')}")
+    others = dict.fromkeys(gap.reason.rstrip(".") for gap in place.gaps if gap.kind not in ("missing", "failed"))
+    return f"{'; '.join([*said, *others])}."
 
 
 def beside(

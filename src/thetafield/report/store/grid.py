@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thetafield.report.store.items import Gap, Item, Trial
+from thetafield.report.store.items import Gap, Item, Trial, in_order
 from thetafield.report.store.paper import is_ours
 from thetafield.report.store.reading import Results
 
@@ -98,7 +98,7 @@ def place(items: Sequence[Item]) -> Place:
     once: dict[Any, Item] = {}
     for item in sorted(items, key=lambda item: not isinstance(item, Trial)):
         once.setdefault(item.repetition, item)
-    ordered = sorted(once.values(), key=lambda item: (item.repetition[0], str(item.repetition[1])))
+    ordered = sorted(once.values(), key=lambda item: in_order(item.repetition))
     return Place(
         tuple(item for item in ordered if isinstance(item, Trial)),
         tuple(item for item in ordered if isinstance(item, Gap)),

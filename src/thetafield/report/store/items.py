@@ -91,7 +91,7 @@ class Item:
         """The part of a table that its row stands in; empty where the suite has no parts."""
         group = self.labels.get("group") or self.suite
         if group != self.suite:
-            return group.capitalize()
+            return " ".join(str(group).split()).capitalize()
         if self.suite not in PARTED or self.method not in METHODS:
             return ""
         return "Descriptor-aware" if METHODS[self.method].needs.descriptor else "Descriptor-agnostic"
@@ -161,6 +161,17 @@ class Gap(Item):
     reason: str
 
 
+def in_order(repetition: tuple[int, Any]) -> tuple[int, bool, Any]:
+    """Return what repetitions are ordered by: the seed, then the split, numbers before names.
+
+    >>> sorted([(7, 10), (7, 9), (0, None), (7, "north")], key=in_order)
+    [(0, None), (7, 9), (7, 10), (7, 'north')]
+    """
+    seed, split = repetition
+    named = isinstance(split, str)
+    return seed, named, split if split is not None else 0
+
+
 def rank(method: str, dataset: str) -> tuple[int, str, int, str]:
     """Return what trials are ordered by where no suite orders them: the paper's methods and datasets first, ours last.
 
@@ -178,7 +189,7 @@ def _titled(label: Any, name: str, title: str) -> str:
     >>> [_titled(label, "erm", "ERM") for label in ("erm steps=500", "erm, tuned", "Ours", "erm-like", None)]
     ['ERM, steps=500', 'ERM, tuned', 'Ours', 'erm-like', 'ERM']
     """
-    words = str(label or name)
+    words = " ".join(str(label or name).split())
     if words == name:
         return title
     rest = words.removeprefix(name)

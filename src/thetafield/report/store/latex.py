@@ -98,4 +98,5 @@ def _cell(cell: Cell) -> str:
 
 
 def _line(cells: list[str]) -> str:
-    return rf"{' & '.join(cells)} \\"
+    # Behind the end of a line a bracket or a star would be taken for an option of that end.
+    return rf"{'{}' * cells[0].startswith(('[', '*'))}{' & '.join(cells)} \\"

@@ -1,5 +1,6 @@
 """The page of a store: one HTML file that asks for nothing else."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -42,7 +43,7 @@ def render_store_page(
     """
     package = files("thetafield.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["words"] = words
+    environment.filters |= {"words": words, "anchor": anchor}
     template = environment.from_string(package.joinpath("store", "page.html.jinja").read_text(encoding="utf-8"))
     styles = [package.joinpath("page.css"), package.joinpath("store", "page.css")]
     return template.render(
@@ -60,6 +61,15 @@ def render_store_page(
         part_of=part_of,
         plain={table.name for part in parts for table in part.tables if not _has_marks(table)},
     )
+
+
+def anchor(name: str) -> str:
+    """Return a name as a part of the page can be linked by.
+
+    >>> anchor("my suite, worst")
+    'my-suite-worst'
+    """
+    return re.sub("[^A-Za-z0-9_-]+", "-", name)
 
 
 def words(text: str) -> Markup:

@@ -55,13 +55,13 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
     standard deviation over seeds says. On how many domains the first errs less is counted under every seed and split: a
     mean over domains that only share a name has a sign of its own.
     """
-    errors = {trial.repetition: np.asarray(trial.result["per_domain"], float) for trial in rival}
+    theirs = {trial.repetition: _errors(trial) for trial in rival}
     found: dict[Any, list[float]] = defaultdict(list)
     for trial in ours:
-        mine, other = np.asarray(trial.result["per_domain"], float), errors.get(trial.repetition)
-        if other is not None and len(other) == len(mine):
-            for name, difference in zip(_names(trial), mine - other, strict=True):
-                found[name].append(float(difference))
+        other = theirs.get(trial.repetition, {})
+        for name, error in _errors(trial).items():
+            if name in other:
+                found[name].append(error - other[name])
     if not found:
         return None
     outcome = Paired.of([np.array([np.mean(each) for each in found.values()])], min(map(len, found.values())))
@@ -69,10 +69,11 @@ def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
     return replace(outcome, better=float((looks < 0).mean()), looks=len(looks))
 
 
-def _names(trial: Trial) -> Sequence[Any]:
-    """Return what the unseen domains of a trial are called; a result that does not tell has them by split and place."""
-    count = len(trial.result["per_domain"])
-    return trial.result.get("domains") or [(trial.repetition[1], count, position) for position in range(count)]
+def _errors(trial: Trial) -> dict[Any, float]:
+    """Return the error of each unseen domain by its name; a result that tells no names has them by split and place."""
+    errors = trial.result["per_domain"]
+    places = [(trial.repetition[1], len(errors), position) for position in range(len(errors))]
+    return dict(zip(trial.result.get("domains") or places, map(float, errors), strict=True))
 
 
 def duels(results: Results) -> list[Duel]:

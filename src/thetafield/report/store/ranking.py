@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from thetafield.report.store.table import Cell, Column, Row, Table, marked
+from thetafield.report.store.table import Cell, Column, Row, Table, apart, marked
 
 NEAR = 1.02  # times the least error of all, up to which a method is near the best
 SEVERAL = 4  # datasets from which on it says something to be near on many
@@ -18,13 +18,18 @@ class Standings:
     Args:
         rows: The rows that have a number.
         columns: The columns that have one, above zero.
-        ratios: Error over the least error of the column, shape (rows, columns); NaN where a row has none, or one over
-            fewer repetitions than others, which is one of other data.
+        ratios: Error over the least error of the column, shape (rows, columns); NaN where a row has none, or one that
+            lacks repetitions that others have, which is one of other data.
     """
 
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     ratios: np.ndarray
+
+    @property
+    def complete(self) -> np.ndarray:
+        """The positions of the rows that lack no dataset."""
+        return np.flatnonzero(~np.isnan(self.ratios).any(1))
 
     @property
     def near(self) -> np.ndarray:
@@ -41,10 +46,9 @@ def standings(table: Table) -> Standings:
     """Read off a table of errors how its methods stand beside each other."""
     rows = [row for row in table.rows if any(cell.value is not None for cell in row.cells)]
     means = np.array([[np.nan if cell.value is None else cell.value for cell in row.cells] for row in rows])
-    counts = np.array([[cell.count for cell in row.cells] for row in rows])
+    whole = np.array([[cell.whole for cell in row.cells] for row in rows], bool)
     shape = (len(rows), len(table.columns))
-    means, counts = means.reshape(shape), counts.reshape(shape)
-    means[counts < counts.max(0, initial=0)] = np.nan
+    means = np.where(whole.reshape(shape), means.reshape(shape), np.nan)
     least = np.nanmin(np.vstack([means, np.full(shape[1], np.inf)]), 0)
     known = np.flatnonzero((least > 0) & (least < np.inf))  # of no error at all nothing is a multiple
     return Standings(tuple(rows), tuple(table.columns[k] for k in known), means[:, known] / least[known])
@@ -57,7 +61,7 @@ def ranking(table: Table, found: Standings) -> Table:
         table: What they were read off.
         found: How its methods stand.
     """
-    whole = np.flatnonzero(~np.isnan(found.ratios).any(1))
+    whole = found.complete
     ratios = found.ratios[whole]
     behind = [_behind(line) for line in ratios]
     ranks = rankdata(ratios, axis=0).mean(1)
@@ -67,7 +71,7 @@ def ranking(table: Table, found: Standings) -> Table:
         Column("Rank", f"mean of {len(found.columns)}"),
         Column("Near the best", f"within {100 * (NEAR - 1):.0f} %, datasets", "high"),
     )
-    rows = []
+    rows, names = [], apart(found.rows)
     for i in np.argsort(behind, kind="stable"):
         worst = int(ratios[i].argmax())
         most = 100 * (float(ratios[i, worst]) - 1)
@@ -78,7 +82,7 @@ def ranking(table: Table, found: Standings) -> Table:
             Cell(value=float(found.near[whole[i]]), decimals=0),
         )
         row = found.rows[whole[i]]
-        rows.append(Row(row.title, cells, ours=row.ours, method=row.method))
+        rows.append(Row(names[whole[i]], cells, ours=row.ours, method=row.method))
     return Table(
         name=f"{table.name}-ranking",
         title="Whom to pick before the data are known",
@@ -100,12 +104,12 @@ def _behind(ratios: np.ndarray) -> float:
 
 def _fewer(found: Standings, whole: np.ndarray) -> str:
     """Say how rows that lack some datasets stand on the others, beside the best of those that lack none."""
-    said = []
-    for i, row in enumerate(found.rows):
+    said, names = [], apart(found.rows)
+    for i, name in enumerate(names):
         has = ~np.isnan(found.ratios[i])
         if not has.all() and has.sum() >= SEVERAL:
-            there = {found.rows[k].title: _behind(found.ratios[k, has]) for k in whole}
+            there = {names[k]: _behind(found.ratios[k, has]) for k in whole}
             first = min(there, key=there.__getitem__, default=None)
             beside = f", {there[first]:.1f} of {first}" if first is not None else ""
-            said.append(f"{row.title} ({has.sum()} datasets: {_behind(found.ratios[i]):.1f}{beside})")
+            said.append(f"{name} ({has.sum()} datasets: {_behind(found.ratios[i]):.1f}{beside})")
     return f" Not on all datasets: {'; '.join(said)}." if said else ""

@@ -1,6 +1,7 @@
 """What a store holds, suite by suite: finished trials, and the gaps, each with the reason why there is no result."""
 
 import json
+import math
 import shlex
 import zlib
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from thetafield.bench.store import FORMAT
+from thetafield.bench.store import Store
 from thetafield.bench.suite import suite_names
 from thetafield.errors import FormatError
 from thetafield.evaluation.looks import Look
@@ -30,7 +31,7 @@ SUITES = (
     "runtime",
     "smoke",
 )
-NEEDED = ("metric", "score", "macro", "worst_decile", "per_domain", "train_seconds", "eval_seconds")
+NEEDED = ("score", "macro", "worst_decile", "train_seconds", "eval_seconds")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Results:
     def command(self, suite: str) -> str:
         """Return what runs a suite; one that does not come with the package is named by its file."""
         name = suite if suite in (*suite_names(), "SUITE") else f"{suite}.toml"
-        return f"thetafield bench {name} --store {shlex.quote(str(self.path))}"
+        return f"thetafield bench {shlex.quote(name)} --store {shlex.quote(str(self.path))}"
 
     def history(self, trial: Trial) -> list[dict[str, Any]]:
         """Return the losses of a trial, one record per epoch; empty where none were kept."""
@@ -107,7 +108,7 @@ class Results:
             return None
         try:
             return Look.of(_json(path))
-        except (KeyError, TypeError, ValueError, zlib.error):
+        except (AttributeError, KeyError, TypeError, ValueError, zlib.error):
             raise _damaged(path) from None
 
 
@@ -119,18 +120,15 @@ def read_store(path: Path) -> Results:
     is not shown. Results of suites that list nothing go by the suite that is stored with them.
 
     Raises:
-        FormatError: There is no store, it is of another format, it is empty, or one of its files is damaged.
+        FormatError: There is no store, it is empty, or one of its files is damaged.
+        StoreError: It is of another format.
     """
     path = Path(path)
-    marker = path / "store.json"
-    if not marker.is_file():
+    if not (path / "store.json").is_file():
         raise FormatError(
             f"{path} is not a store, since it has no store.json: `thetafield bench SUITE --store {path}`."
         )
-    header = _json(marker)
-    version = header.get("format") if isinstance(header, dict) else None
-    if version != FORMAT:
-        raise FormatError(f"{path} is a store of format {version!r}, but this version reads format {FORMAT}: update.")
+    Store(path)  # refuses other formats
     outcomes: dict[str, tuple[str, dict[str, Any]]] = {}
     for folder in ("absent", "failures", "results"):  # a result outweighs a failure, and both outweigh absence
         outcomes |= {file.stem: (folder, _outcome(file, folder)) for file in _files(path, folder)}
@@ -153,7 +151,7 @@ def _files(path: Path, folder: str) -> list[Path]:
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (json.JSONDecodeError, UnicodeDecodeError, IsADirectoryError, RecursionError):
         raise _damaged(path) from None
 
 
@@ -165,13 +163,33 @@ def _outcome(path: Path, folder: str) -> dict[str, Any]:
     content = _json(path)
     if not isinstance(content, dict) or not _is_spec(content.get("spec")):
         raise _damaged(path)
-    if folder == "results" and not (set(NEEDED) <= set(content) and content["per_domain"]):
+    if folder == "results" and not _is_whole(content):
+        raise _damaged(path)
+    if folder == "results" and len(content.get("domains") or content["per_domain"]) != len(content["per_domain"]):
+        raise _damaged(path)
+    suite = content.get("suite") or ""
+    if not isinstance(suite, str) or Path(suite).name != suite:  # it becomes part of the names of files
         raise _damaged(path)
     return content | {"key": path.stem}
 
 
+def _is_whole(result: dict[str, Any]) -> bool:
+    """Return whether a result has all numbers that every report needs."""
+    errors = result.get("per_domain")
+    if not (isinstance(errors, list) and errors and isinstance(result.get("metric"), str)):
+        return False
+    numbers = [*errors, *(result.get(name) for name in NEEDED)]
+    return all(isinstance(number, int | float) and math.isfinite(number) for number in numbers)
+
+
 def _is_spec(spec: Any) -> bool:
-    return isinstance(spec, dict) and {"dataset", "method", "seed"} <= set(spec)
+    if not isinstance(spec, dict) or not isinstance(spec.get("seed"), int):
+        return False
+    return isinstance(spec.get("dataset"), str) and isinstance(spec.get("method"), str)
+
+
+def _is_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("key"), str) and _is_spec(entry.get("spec"))
 
 
 def _suites(path: Path) -> tuple[dict[str, SuiteText], list[tuple[str, dict[str, Any]]]]:
@@ -180,7 +198,7 @@ def _suites(path: Path) -> tuple[dict[str, SuiteText], list[tuple[str, dict[str,
     for file in _files(path, "suites"):
         content = _json(file)
         trials = content.get("trials") if isinstance(content, dict) else None
-        if not isinstance(trials, list) or not all("key" in entry and _is_spec(entry.get("spec")) for entry in trials):
+        if not isinstance(trials, list) or not all(map(_is_entry, trials)):
             raise _damaged(file)
         texts[file.stem] = SuiteText(content.get("title") or "", content.get("about") or "")
         listed += [(file.stem, entry) for entry in trials]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from thetafield.bench.trial import domain_names
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset, Registered
 from thetafield.errors import DataError, ThetafieldError
@@ -51,9 +52,12 @@ class Rebuilt:
 
     def check(self, trial: Trial) -> None:
         """Raise a sentence where the test domains are not those that a trial was scored on."""
-        count, stored = sum(map(len, self.dataset(trial).test.values())), len(trial.result["per_domain"])
-        if count != stored:
-            raise DataError(f"{trial.dataset} has {count} test domains here, but {stored} when the trial was run.")
+        here, then = domain_names(self.dataset(trial).test), trial.result.get("domains")
+        stored = len(trial.result["per_domain"])
+        if len(here) != stored:
+            raise DataError(f"{trial.dataset} has {len(here)} test domains here, but {stored} when the trial was run.")
+        if then is not None and list(then) != here:
+            raise DataError(f"{trial.dataset} has other test domains here than when the trial was run.")
 
     def distances(self, trial: Trial) -> np.ndarray:
         """Return how far each unseen domain is from the nearest training domain, shape (N,).

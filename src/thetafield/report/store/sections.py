@@ -115,7 +115,7 @@ def _comparison(plain: Section, results: Results, wanted: Wanted, rebuilt: Rebui
     found = duels(results)
     tables = [comparison(results, measure, _title(plain, measure)) for measure in wanted.measures]
     places = standings(tables[0])
-    if places.say:
+    if places.say and len(places.complete) > 1:
         tables.append(ranking(tables[0], places))
     if found:
         tables.append(duel_table(results, found))

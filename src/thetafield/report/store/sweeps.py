@@ -22,6 +22,7 @@ SENSITIVE = {
     "neighbours": "neighbours k in a chart",
     "latent_dim": "dimension of the latent",
 }
+CONVERGING = {"num_train", "num_test", "epochs"}
 DROPPED = "dropped_coordinates"
 IMPERFECT = {
     "noise": ("noise_coordinates", "coordinates of noise added"),
@@ -93,15 +94,17 @@ def imperfection_panels(results: Results) -> list[Panel]:
 
         return level
 
-    named = [(kind, kind.capitalize(), label, dial(kind)) for kind, (_, label) in IMPERFECT.items()]
-    return [_panel(results, name, title, label, level) for name, title, label, level in named]
+    return [
+        _panel(results, kind, kind.capitalize(), label, dial(kind), {option})
+        for kind, (option, label) in IMPERFECT.items()
+    ]
 
 
 def sensitivity_panels(results: Results) -> list[Panel]:
     """Return error over each of the four options, the others being as usual."""
     dials = _alone(results, {name: partial(_number, name=name) for name in SENSITIVE})
     return [
-        _panel(results, name.replace("_", "-"), label.capitalize(), label, dials[name])
+        _panel(results, name.replace("_", "-"), label.capitalize(), label, dials[name], set(SENSITIVE))
         for name, label in SENSITIVE.items()
     ]
 
@@ -110,8 +113,8 @@ def convergence_panels(results: Results) -> list[Panel]:
     """Return error over the number of training domains, and over the number of epochs."""
     dials = _alone(results, {"domains": _domains, "epochs": lambda item: _float(item.option("epochs"))})
     return [
-        _panel(results, "domains", "Over training domains", "training domains N", dials["domains"]),
-        _panel(results, "epochs", "Over epochs", "epochs", dials["epochs"]),
+        _panel(results, "domains", "Over training domains", "training domains N", dials["domains"], CONVERGING),
+        _panel(results, "epochs", "Over epochs", "epochs", dials["epochs"], CONVERGING),
     ]
 
 
@@ -122,8 +125,9 @@ def scaling_panels(results: Results) -> list[Panel]:
         "parameters": _parameters,
     }
     labels = {"domains": "training domains N", "parameters": "parameters D of a head"}
+    varied = {"domains": {"num_train"}, "parameters": {"parameters"}}
     return [
-        _panel(results, name, f"Over {name}", labels[name], dial, "seconds", "train_seconds")
+        _panel(results, name, f"Over {name}", labels[name], dial, varied[name], "seconds", "train_seconds")
         for name, dial in dials.items()
     ]
 
@@ -133,6 +137,7 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
     notes = Notes()
     xs = sorted({point.x for points in panel.lines.values() for point in points})
     found = {(label, p.x): p for label, points in panel.lines.items() for p in points}
+    seeds = {x: {t.repetition for (_, at), p in found.items() if at == x for t in p.place.trials} for x in xs}
     means = [cell.value for point in found.values() if (cell := panel.cell(point)) and cell.value is not None]
     rows = []
     for label in panel.lines:
@@ -144,7 +149,7 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
                 cells.append(empty(point.place, notes))
                 continue
             said = (notes.add(fewer(cell.count, asked, point.place)),) if cell.count < asked else ()
-            cells.append(replace(sized(cell, means, panel.metric), notes=said))
+            cells.append(replace(sized(cell, means, panel.metric), notes=said, whole=cell.count == len(seeds[x])))
         rows.append(Row(label, tuple(cells)))
     better = "low" if len(rows) > 1 else ""
     columns = tuple(Column(f"{x:g}", "", better) for x in xs)
@@ -166,13 +171,23 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
 
 
 def _panel(
-    results: Results, name: str, title: str, label: str, dial: Dial, metric: str = "", key: str = "score"
+    results: Results,
+    name: str,
+    title: str,
+    label: str,
+    dial: Dial,
+    varied: set[str],
+    metric: str = "",
+    key: str = "score",
 ) -> Panel:
-    """Collect the points of a panel: items with a value on the dial, by the label of their method."""
+    """Collect the points of a panel: items with a value on the dial, by the label of their method.
+
+    Options that are varied, or stand alike in all items with a value, do not tell lines apart; all others do.
+    """
     found: dict[str, dict[float, list[Item]]] = defaultdict(lambda: defaultdict(list))
     ordered = sorted(results.items, key=lambda item: item.position)
     items = [(item, x) for item in ordered if (x := dial(item)) is not None]
-    labels = _labels([item for item, _ in items])
+    labels = _labels([item for item, _ in items], varied)
     if metric == "seconds":
         labels = [label + where for label, where in zip(labels, elsewhere([item for item, _ in items]), strict=True)]
     for (item, x), line in zip(items, labels, strict=True):
@@ -182,13 +197,12 @@ def _panel(
     return Panel(name, title, label, lines, measured, key)
 
 
-def _labels(items: Sequence[Item]) -> list[str]:
+def _labels(items: Sequence[Item], varied: set[str]) -> list[str]:
     """Return the line of every item: the label without the value that is varied, where labels carry it.
 
     Suites may call a trial "NeuralLio, k = 7" or keep one label for the whole line. Trials of one method whose fixed
     options agree belong to one line, which goes by the shortest label among them up to what they all begin with.
     """
-    varied = _varied(items)
     keys = []
     for item in items:
         fixed = {k: v for k, v in (method_setting(item) | dataset_setting(item)).items() if k not in varied}
@@ -200,15 +214,6 @@ def _labels(items: Sequence[Item]) -> list[str]:
     twice = {title for title, count in Counter(titles.values()).items() if count > 1}
     # Two lines that would go by one name keep the names of their items.
     return [item.row if titles[key] in twice else titles[key] for item, key in zip(items, keys, strict=True)]
-
-
-def _varied(items: Sequence[Item]) -> set[str]:
-    """Return the options that take several values among items of one label, or one value each among several labels."""
-    dials = {"noise_coordinates", "redundant_coordinates", "dropped_coordinates", "num_train", "epochs", "num_test"}
-    dials |= {"parameters"}
-    dials |= set(SENSITIVE)
-    present = {name for item in items for name in (*item.spec["options"], *item.spec["dataset_options"])}
-    return dials & present
 
 
 def _common(labels: set[str], method: str) -> str:

@@ -1,10 +1,12 @@
 """A table before it is written: cells with their means, marks, reasons and what the paper prints."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
+from thetafield.report.store.grid import Line
 from thetafield.report.store.paper import Printed
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -18,6 +20,7 @@ class Cell:
         value: The mean; None where there is none.
         spread: The standard deviation over repetitions; None for one alone.
         count: Number of repetitions.
+        whole: Whether it has every repetition that another cell of its column has.
         word: What stands there instead of a number, such as N/A.
         decimals: Digits behind the point.
         notes: The notes that explain it, as positions in the table's notes.
@@ -28,6 +31,7 @@ class Cell:
     value: float | None = None
     spread: float | None = None
     count: int = 0
+    whole: bool = True
     word: str = ""
     decimals: int = 2
     notes: tuple[int, ...] = ()
@@ -158,7 +162,7 @@ def letter(position: int) -> str:
 def marked(rows: Iterable[Row], columns: Sequence[Column], by_part: bool = False) -> tuple[Row, ...]:
     """Mark the best and the second-best mean of every column; equal means share a mark.
 
-    A mean over fewer seeds and splits than others have is one of other data, and gets no mark until it is whole. A
+    A mean that lacks seeds and splits that others have is one of other data, and gets no mark until it is whole. A
     column in which fewer than two rows have a number has no best.
 
     Args:
@@ -171,9 +175,8 @@ def marked(rows: Iterable[Row], columns: Sequence[Column], by_part: bool = False
         return tuple(row for part in part_of(rows).values() for row in marked(part, columns))
     marks: dict[tuple[int, int], str] = {}
     for position, column in enumerate(columns):
-        cells = {i: cell for i, row in enumerate(rows) if (cell := row.cells[position]).value is not None}
-        most = max((cell.count for cell in cells.values()), default=0)
-        values = {i: cell.value for i, cell in cells.items() if cell.count == most and cell.value is not None}
+        cells = {i: row.cells[position] for i, row in enumerate(rows)}
+        values = {i: cell.value for i, cell in cells.items() if cell.whole and cell.value is not None}
         if column.better not in ("low", "high") or len(values) < 2:
             continue
         ordered = sorted(set(values.values()), reverse=column.better == "high")
@@ -216,3 +219,14 @@ def part_of(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
     for row in rows:
         parts.setdefault(row.group, []).append(row)
     return parts
+
+
+def apart(named: Sequence[Row | Line]) -> list[str]:
+    """Return what rows are called outside of their table: by their part too, where several go by one title.
+
+    >>> apart([Row("ERM", (), "Small"), Row("ERM", (), "Large"), Row("NDA", (), "Large")])
+    ['ERM, small', 'ERM, large', 'NDA']
+    """
+    count = Counter(one.title for one in named)
+    parts = [f", {one.group[:1].lower()}{one.group[1:]}" if count[one.title] > 1 else "" for one in named]
+    return [one.title + part for one, part in zip(named, parts, strict=True)]

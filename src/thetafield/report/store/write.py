@@ -12,6 +12,7 @@ from thetafield.files import writable_folder, write_whole
 from thetafield.report.store.comma import csv_table
 from thetafield.report.store.document import markdown_document
 from thetafield.report.store.latex import latex_table
+from thetafield.report.store.leftovers import sweep
 from thetafield.report.store.markdown import markdown_table
 from thetafield.report.store.reading import Results, read_store
 from thetafield.report.store.sections import Section, Wanted, sections
@@ -138,6 +139,7 @@ def _write_tables(parts: Sequence[Section], folder: Path) -> list[str]:
         for ending, write in WRITERS.items():
             write_whole(folder / f"{table.name}.{ending}", write(table).encode())
             written.append(str(folder / f"{table.name}.{ending}"))
+    sweep(folder, map(Path, written))
     return written
 
 
@@ -145,6 +147,7 @@ def _write_figures(parts: Sequence[Section], folder: Path) -> list[str]:
     drawn = [one for part in parts for one in part.pictures if one.embedded is not None]
     for one in drawn:
         write_whole(folder / one.file, one.content)
+    sweep(folder, [folder / one.file for one in drawn])
     return [str(folder / one.file) for one in drawn]
 
 
