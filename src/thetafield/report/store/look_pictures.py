@@ -70,7 +70,10 @@ def _moon_pictures(results: Results, moons: Sequence[Trial], rebuilt: Rebuilt) -
     look = looks[ours.key] if ours is not None else None
     surface = look.surface if look is not None else None
     command = results.command(moons[0].suite)
-    none = f"No field of 2-Moons with seed {seed} was kept: a suite keeps them where its grid says `keep = true`."
+    none = (
+        f"No field of 2-Moons with seed {seed} was kept: a suite keeps them where its grid says `keep = true`, as "
+        "`paper-table1` does with seed 0, and running it adds what is lacking."
+    )
     data = partial(rebuilt.dataset, moons[0] if not rows else rows[0])
 
     def boundaries() -> Figure:
