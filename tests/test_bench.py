@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rich.console import Console
 from benched import SUITE, Here, bench, results, written
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.engine import Conditions, Event
+from thetafield.bench.local import LocalWorkers
 from thetafield.bench.plan import Plan, once
 from thetafield.bench.spec import TrialSpec
 from thetafield.bench.store import Store, StoreError
@@ -148,6 +150,46 @@ def test_a_worker_that_dies_costs_an_attempt(tmp_path):
     assert Store(tmp_path / "b").failure(unlucky.key)["attempts"] == Here.attempts
 
 
+def test_memory_that_others_took_costs_no_attempt(tmp_path):
+    """A trial for which there is room only alone is tried again with fewer beside it, until it is."""
+    suite = written(tmp_path)
+    greedy = suite.trials[1].key
+
+    class Crowded(Here):
+        limit = 4
+
+        def attempt(self, task):
+            self.beside = len(self.tasks)
+            short = task.spec.key == greedy and (self.beside or self.never)
+            return Outcome.failed("memory", "MemoryError") if short else attempt(task)
+
+        def thin(self):
+            self.limit = max(1, self.limit // 2)
+            return self.beside > 0
+
+    alone = Crowded()
+    alone.never = False
+    plan, _ = bench(suite, tmp_path / "a", alone)
+    assert plan.counts()["done"] == 6 and alone.ran.count(greedy) == 2 and alone.limit == 2
+    never = Crowded()
+    never.never = True
+    plan, _ = bench(suite, tmp_path / "b", never)
+    assert plan.counts()["done"] == 5 and Store(tmp_path / "b").failure(greedy)["kind"] == "memory"
+    assert Store(tmp_path / "b").failure(greedy)["attempts"] == Here.attempts
+
+
+def test_half_as_many_run_where_memory_did_not_last():
+    """Of those that end together only the first one counts, and one that was alone has nobody to blame."""
+    workers = LocalWorkers(8, "cpu")
+    running = [SimpleNamespace(key=str(number)) for number in range(8)]
+    workers.workers = running
+    jobs = []
+    while running:
+        running.pop()
+        jobs.append((workers.thin(), workers.jobs))
+    assert jobs == [(True, 4)] * 3 + [(True, 4), (True, 2), (True, 2), (True, 1), (False, 1)]
+
+
 # The alarm may strike between the opening of a file and its holding.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_time_limit(tmp_path):
@@ -221,6 +263,24 @@ def test_a_field_that_is_wanted_later_is_made_for_the_result_that_is_there(tmp_p
     assert not bench(keeping, folder)[1].ran
 
 
+def test_a_field_that_could_not_be_made_is_a_failure_and_costs_no_result(tmp_path):
+    suite, folder = written(tmp_path), tmp_path / "s"
+    bench(suite, folder)
+    keeping = written(tmp_path, SUITE + "keep = true")
+    lost = keeping.trials[0]
+
+    class Failing(Here):
+        def attempt(self, task):
+            return Outcome.failed("error", "No.") if task.spec.key == lost.key else attempt(task)
+
+    plan, _ = bench(keeping, folder, Failing())
+    assert plan.state(lost) == "failed" and plan.counts()["done"] == 5
+    assert Store(folder).plan(suite.trials).counts()["done"] == 6 and Store(folder).result(lost.key)
+    assert not bench(keeping, folder)[1].ran  # unless it is asked for
+    plan, workers = bench(keeping, folder, retry=True)
+    assert workers.ran == [lost.key] and plan.counts()["done"] == 6 and not Store(folder).failure(lost.key)
+
+
 def test_a_damaged_result_is_said_and_not_taken_for_done(tmp_path):
     suite = written(tmp_path)
     bench(suite, tmp_path / "s")
@@ -242,6 +302,17 @@ def test_a_suite_does_not_take_the_place_of_another_one(tmp_path):
     other = written(tmp_path, SUITE.replace("num_train = 6", "num_train = 7"))
     with pytest.raises(StoreError, match="has another suite called 'tiny', which shares no trial with this one"):
         store.refuse_namesake(other)
+    file = tmp_path / "s/suites/tiny.json"
+    content = json.loads(file.read_text())
+    for entry in content["trials"]:  # as they were before the dataset got an option
+        del entry["spec"]["dataset_options"]["num_test"]
+    write_json(file, content)
+    store.refuse_namesake(suite)
+    file.write_text("torn")
+    with pytest.raises(
+        StoreError, match=r"tiny\.json is damaged: delete it, and the next bench of the suite writes it"
+    ):
+        store.refuse_namesake(suite)
 
 
 def test_what_a_kill_left_of_a_folder_is_put_right(tmp_path):

@@ -88,8 +88,11 @@ def test_a_bench_killed_at_random_moments_ends_as_one_that_was_not(tmp_path):
     assert not list((tmp_path / "s").rglob("*.partial"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])  # a person, a batch system
-def test_an_interrupt_keeps_what_was_done(tmp_path, number):
+# A person, a batch system, and one that tells every process of its job, where workers hear it first.
+@pytest.mark.parametrize(
+    ("number", "all_hear"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)]
+)
+def test_an_interrupt_keeps_what_was_done(tmp_path, number, all_hear):
     written(tmp_path, SUITE.replace("steps = 40", "steps = 100000", 1))
     process = subprocess.Popen(
         command(tmp_path, "--jobs", 1, "--only", "erm", "--checkpoint-every", 0.5),
@@ -103,6 +106,8 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, number):
     other = thetafield(tmp_path, "--only", "trees", "--json")
     assert other.returncode == 2 and f"in use by another bench (process {process.pid} on" in other.stderr
     assert len(other.stderr.strip().splitlines()) == 1 and not other.stdout
+    for worker in workers_of(tmp_path) if all_hear else ():
+        os.kill(worker, number)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130 and not stdout

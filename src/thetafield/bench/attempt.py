@@ -25,7 +25,7 @@ from thetafield.datasets.source import source_of
 from thetafield.errors import DataError, FormatError, NeedError, ThetafieldError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none for this person, or none for a file of this size
-Kind = Literal["result", "needs", "data", "error", "timeout", "died", "full"]
+Kind = Literal["result", "needs", "data", "error", "timeout", "died", "memory", "full"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Outcome:
 
     Args:
         kind: "result"; "needs" or "data" where there can be none; "error" or "timeout" where it failed; "died" where
-            its process did, or its memory was used up; "full" where its disk was.
+            its process did; "memory" where that of the machine or the GPU was used up; "full" where its disk was.
         content: The result, {"reason"}, or {"sentence", "traceback"}.
         history: The losses of a result.
         look: What figures show of its field; None where it is not kept, or there are no such figures.
@@ -139,7 +139,7 @@ def _failure(error: BaseException, task: Task) -> Outcome:
         return Outcome.failed("full", sentence, trace)
     # Trials that share a GPU or a machine may use up its memory together, so another attempt may find room.
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return Outcome.failed("died", sentence, trace)
+        return Outcome.failed("memory", sentence, trace)
     return Outcome.failed("error", sentence, trace)
 
 

@@ -68,7 +68,7 @@ class RayWorkers:
             self.quiet.close()
             raise OptionError(_refusal(address, str(error))) from None
         host, _, port = self.ray.get_runtime_context().gcs_address.rpartition(":")
-        self.head, self.heard = (host.strip("[]"), int(port)), time.monotonic()
+        self.head = (host.strip("[]"), int(port))
         total = self.ray.cluster_resources()
         if gpus is None:
             wanted = device == "cuda" or (device == "auto" and total.get("GPU", 0) > 0)
@@ -130,19 +130,23 @@ class RayWorkers:
 
     def _listen(self) -> None:
         """See that the head of the cluster is there: without it Ray would wait, and then end this process."""
+        since = time.monotonic()  # of the first failure: this process itself may have slept before
         while True:
             try:
                 socket.create_connection(self.head, timeout=2).close()
-                self.heard = time.monotonic()
                 return
             except OSError:
-                if time.monotonic() - self.heard > SILENCE:
+                if time.monotonic() - since > SILENCE:
                     self.lost = True
                     raise ClusterLostError(
                         f"The head of the Ray cluster at {self.head[0]}:{self.head[1]} does not answer any more: see "
                         "that it runs and give the same command again; finished trials are safe."
                     ) from None
                 time.sleep(1)
+
+    def thin(self) -> bool:
+        """Return False: how many trials share a machine is for Ray to say, by the resources that a trial asks for."""
+        return False
 
     def stop(self, patience: float = PATIENCE) -> None:
         """Let trials write their checkpoints, then leave the cluster."""

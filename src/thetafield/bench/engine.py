@@ -36,6 +36,10 @@ class Workers(Protocol):
         """Return the keys of trials that ended with what came of them, after so many seconds at the latest."""
         ...
 
+    def thin(self) -> bool:
+        """Return whether a trial for which memory did not last had to share it; fewer run at a time from now on."""
+        ...
+
     def stop(self) -> None:
         """End all trials that run, after they have kept what they have; a second call does nothing."""
         ...
@@ -160,7 +164,9 @@ def _run(
             attempts[key] += 1
             if outcome.kind == "full":
                 raise store.full()
-            if outcome.kind == "died" and attempts[key] < workers.attempts:
+            if outcome.kind == "memory" and workers.thin():
+                attempts[key] -= 1  # it was the others' fault
+            if outcome.kind in ("died", "memory") and attempts[key] < workers.attempts:
                 queue.append(spec)  # behind the others: what used up the memory may be gone by then
                 watch(Event("again", spec, outcome))
                 continue

@@ -117,7 +117,9 @@ class LocalWorkers:
                 said = worker.end()
                 self._count_stillborn(worker, said)
                 if worker.key is not None:
-                    ended.append((worker.key, Outcome.failed("died", f"The process of the trial {said}.")))
+                    # The system ends processes in this way when memory runs out.
+                    kind = "memory" if worker.process.exitcode == -signal.SIGKILL else "died"
+                    ended.append((worker.key, Outcome.failed(kind, f"The process of the trial {said}.")))
                 continue
             if outcome is None:
                 worker.up, self.stillborn = True, 0
@@ -126,10 +128,20 @@ class LocalWorkers:
             ended.append((worker.key, outcome))
             worker.key = None
             # What broke a trial may have broken its process, as an error on a GPU does.
-            if outcome.kind in ("error", "timeout", "died") or worker.served >= TRIALS_PER_WORKER:
+            if outcome.kind in ("error", "timeout", "memory") or worker.served >= TRIALS_PER_WORKER:
                 self.workers.remove(worker)
                 worker.end()
         return [*ended, *self._overdue()]
+
+    def thin(self) -> bool:
+        """Return whether other trials run beside the one that ended for lack of memory; if so, half as many may now.
+
+        Of many that end together, which began before there were fewer, only the first one counts.
+        """
+        beside = self.jobs - self.room()
+        if beside and beside < self.jobs:
+            self.jobs = max(1, (beside + 1) // 2)
+        return beside > 0
 
     def _overdue(self) -> list[tuple[str, Outcome]]:
         """End the processes of trials that are beyond all limits, and return these."""
@@ -187,6 +199,8 @@ def _serve(pipe: Connection) -> None:
     keep_freed_memory()
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        # Some batch systems end every process of a job by SIGTERM: here too it means to write a checkpoint and leave.
+        signal.signal(signal.SIGTERM, lambda number, frame: os.kill(os.getpid(), signal.SIGINT))
         pipe.send(None)
         while True:
             pipe.send(attempt(pipe.recv()))

@@ -129,6 +129,8 @@ def _content(path: Path) -> Any:
 def _damaged(path: Path) -> StoreError:
     if path.parent.name in BESIDE:
         return StoreError(f"{path} is damaged: delete it, which costs a figure, but no result.")
+    if path.parent.name == "suites":
+        return StoreError(f"{path} is damaged: delete it, and the next bench of the suite writes it again.")
     return StoreError(f"{path} is damaged: delete it, and `thetafield bench` makes it again.")
 
 

@@ -15,7 +15,8 @@ import math
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,7 +128,10 @@ class Store:
         found = {path.stem: str(_read(path).get("kind")) for path in self._files("absent")}
         # A result outweighs a failure, and both outweigh absence.
         found |= {path.stem: "failed" for path in self._files("failures")}
-        return found | {path.stem: "done" for path in self._files("results") if read_result(path)}
+        for path in self._files("results"):
+            read_result(path)  # a torn one is no result
+            found[path.stem] = "done"
+        return found
 
     def plan(self, trials: Sequence[Job]) -> Plan:
         """Return how trials stand here; one whose field is to be kept is done once that, or what figures show, is here.
@@ -137,7 +141,10 @@ class Store:
         states = self.states()
         for spec in trials:
             if spec.keep and states.get(spec.key) == "done" and not self._has_field(spec.key):
-                del states[spec.key]
+                if self.path("failures", spec.key).exists():  # of the run that was to make the field
+                    states[spec.key] = "failed"
+                else:
+                    del states[spec.key]
         return Plan(tuple(trials), states)
 
     def _has_field(self, key: str) -> bool:
@@ -167,9 +174,12 @@ class Store:
             StoreError: It shares no trial with this one.
         """
         path = self.folder / "suites" / f"{suite.name}.json"
-        known = [entry.get("spec") for entry in _read(path).get("trials", ())] if path.exists() else []
-        # Not by keys: those of one suite may all change with the methods.
-        if known and not any(json.loads(json.dumps(spec.record)) in known for spec in suite.trials):
+        known: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for spec in _specs(_read(path)) if path.exists() else ():
+            known[_told(spec)].append(spec)
+        if known and not any(
+            _same_data(spec.record, old) for spec in suite.trials for old in known[_told(spec.record)]
+        ):
             raise StoreError(
                 f"{self.folder} has another suite called {suite.name!r}, which shares no trial with this one and would "
                 f"be lost from reports: rename this one's file, name another store, or delete {path}."
@@ -189,12 +199,13 @@ class Store:
         two of these steps finds the result in the trial's work, and adds it again.
         """
         key = spec.key
-        if self.path("results", key).exists():
+        about = {"key": key, "spec": spec.record, "labels": spec.labels, "suite": suite}
+        if self.path("results", key).exists() and outcome.kind == "result":
             if not self._has_field(key):
                 self._add_field(key, outcome)
+                self.path("failures", key).unlink(missing_ok=True)
                 shutil.rmtree(self.work(key), ignore_errors=True)
             return False
-        about = {"key": key, "spec": spec.record, "labels": spec.labels, "suite": suite}
         when = {"finished": _now()}
         if outcome.kind == "result":
             write_json(self.path("histories", key), outcome.history)
@@ -262,7 +273,27 @@ def is_result(content: Any) -> bool:
 
 
 def _damaged(path: Path) -> StoreError:
+    if path.parent.name == "suites":
+        return StoreError(f"{path} is damaged: delete it, and the next bench of the suite writes it again.")
     return StoreError(f"{path} is damaged: delete it to run its trial again.")
+
+
+def _specs(suite: dict[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the trials of a recorded suite; none of what is no such record."""
+    entries = suite.get("trials")
+    specs = [entry.get("spec") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return [spec for spec in specs if isinstance(spec, dict)]
+
+
+def _told(spec: Mapping[str, Any]) -> str:
+    """Return what a suite says of a trial itself but its data: keys change with methods and datasets, this does not."""
+    return json.dumps([spec.get(name) for name in ("dataset", "method", "options", "seed", "tune")], sort_keys=True)
+
+
+def _same_data(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether two trials of a dataset agree in all options that both know: it may have got new ones since."""
+    ours, theirs = (spec.get("dataset_options") or {} for spec in (new, old))
+    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
 
 
 def _now() -> str:

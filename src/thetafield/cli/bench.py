@@ -65,14 +65,15 @@ def bench(
     from thetafield.bench.store import Store
     from thetafield.bench.suite import load_suite
     from thetafield.report.suite_progress import suite_display
-    from thetafield.training.train import pick_device
+    from thetafield.training.train import check_device_name
 
     use_data_dir(data_dir)
     whole = load_suite(suite)
     trials = once(matching(whole.trials, only) if only else whole.trials)
-    pick_device(device)  # which is right or wrong even where nothing is left to run
-    Store(store).refuse_namesake(whole)
-    plan = Store(store).plan(trials)
+    check_device_name(device)  # which is right or wrong even where nothing is left to run
+    held = Store(store)
+    held.refuse_namesake(whole)
+    plan = held.plan(trials)
     todo = plan.todo(retry, limit)
     if dry_run:
         _show_plan(whole, plan, len(todo), as_json)

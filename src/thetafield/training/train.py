@@ -38,12 +38,17 @@ class Trained:
     seconds: float
 
 
+def check_device_name(name: str) -> None:
+    """Refuse what is no name of a device; whether this machine has it is not asked."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(name)):
+        raise OptionError(f"device is one of auto, cpu or cuda, but got {name!r}.")
+
+
 def pick_device(name: str) -> torch.device:
     """Return the device called auto, cpu or cuda (cuda:1, …)."""
+    check_device_name(name)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(name)):
-        raise OptionError(f"device is one of auto, cpu or cuda, but got {name!r}.")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise OptionError("device is 'cuda', but torch sees no GPU: use 'cpu' or 'auto'.")
     return torch.device(name)
