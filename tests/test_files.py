@@ -1,5 +1,6 @@
 """Files that are whole or not there, folders that can be written to, and what a report leaves behind."""
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,16 +54,21 @@ def test_all_that_is_written_is_flushed_to_the_disk(tmp_path, monkeypatch):
 
 
 def test_a_report_takes_away_what_the_last_one_wrote_and_nothing_else(tmp_path):
-    def written(*names):
+    def written(*names, store="runs"):
         for name in names:
             (tmp_path / name).write_text(name)
-        sweep(tmp_path, [tmp_path / name for name in names])
+        sweep(tmp_path, [tmp_path / name for name in names], tmp_path / store)
         return sorted(path.name for path in tmp_path.iterdir() if path.name != NAME)
 
     (tmp_path / "mine.csv").write_text("a person's own")
     assert written("real.md", "real-worst.md") == ["mine.csv", "real-worst.md", "real.md"]
     assert written("real.md") == ["mine.csv", "real.md"]
-    (tmp_path / NAME).write_text('["../../elsewhere", 3, "mine.csv", ""]')
+    assert written("other.md", store="more") == ["mine.csv", "other.md", "real.md"]
+    assert written("time.md", store="more") == ["mine.csv", "real.md", "time.md"]
+    assert written("real.md", store="more") == ["mine.csv", "real.md"]
+    assert written(store="more") == ["mine.csv"]  # it was written over the other's, and was its own
+    (tmp_path / NAME).write_text(json.dumps({str(tmp_path / "runs"): ["../../elsewhere", 3, "mine.csv", ""], "b": 3}))
     assert written("real.md") == ["real.md"]  # what the note names is the report's
-    (tmp_path / NAME).write_text("torn")
-    assert written("time.md") == ["real.md", "time.md"]
+    for content in ("torn", '["real.md"]'):  # of what nobody can read nothing is taken away
+        (tmp_path / NAME).write_text(content)
+        assert written("time.md") == ["real.md", "time.md"]

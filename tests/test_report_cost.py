@@ -22,7 +22,10 @@ def trial(number, end, took, device="NVIDIA H200"):
 
 def test_side_by_side_counts_once():
     trials = [trial(0, 600, 300), trial(1, 660, 300), trial(2, 1200, 60), trial(3, 100, 40, "x86_64 CPU, 1 thread")]
-    expected = "3 trials took 7 min of NVIDIA H200 (11 min one after another); 1 trial took 40 s of x86_64 CPU."
+    expected = (
+        "3 trials took 7 min of NVIDIA H200 (side by side: their own times add up to 11 min); "
+        "1 trial took 40 s of x86_64 CPU."
+    )
     assert cost(trials) == expected
     assert cost([*trials, trials[0]]) == expected, "one that stands in several suites counts once"
     assert cost([]) == ""

@@ -233,6 +233,25 @@ def test_variants_of_ours_stand_beside_each_other(builder):
     assert len([ax for ax in overview.axes if ax.axison]) == 2 and not overview.legends
 
 
+def test_an_option_that_follows_what_is_varied_parts_no_line(builder):
+    """Five domains have but four neighbours: under one label they are one line with the others."""
+    for count, neighbours in ((5, 3), (10, 5), (20, 5)):
+        given = {"options": {"neighbours": neighbours}, "method_label": "neurallio", "extra": {"train_seconds": 1.0}}
+        builder.trial("scaling", "two-moons", "neurallio", 0, [1.0], dataset_options={"num_train": count}, **given)
+    panel, _ = scaling_panels(builder.read().of("scaling"))
+    assert {name: [point.x for point in points] for name, points in panel.lines.items()} == {"NeuralLio": [5, 10, 20]}
+    builder.trial(
+        "scaling",
+        "two-moons",
+        "neurallio",
+        0,
+        [1.0],
+        dataset_options={"num_train": 10},
+        **given | {"options": {"neighbours": 3}, "method_label": "neurallio, k = 3"},
+    )
+    assert len(scaling_panels(builder.read().of("scaling"))[0].lines) == 2
+
+
 def test_what_is_not_varied_parts_lines(builder):
     """Two widths under two labels are two lines wherever width is not what the panel varies, and nothing is lost."""
     for label, hidden in (("neurallio small", 32), ("neurallio large", 512)):

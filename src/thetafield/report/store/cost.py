@@ -1,4 +1,4 @@
-"""What the trials of a suite took: hours in which they ran, and hours one after another."""
+"""What trials took: hours in which they ran, and what their own times add up to."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,22 +9,31 @@ from thetafield.report.store.items import Trial
 
 
 def cost(trials: Sequence[Trial]) -> str:
-    """Say for how long each kind of device was at the trials, and how long they would take one after another.
+    """Say for how long each kind of device was at the trials, and what the times of single trials add up to.
 
-    Trials that run side by side count once for that time, as on one device of a kind.
+    Trials that run side by side, each slower than alone, count once for that time, as on one device of a kind.
     """
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for result in {trial.key: trial.result for trial in trials}.values():
         if result.get("device") and result.get("finished"):
             end = datetime.fromisoformat(result["finished"]).timestamp()
-            found[result["device"].split(",")[0]].append((end - seconds(result), end))
+            found[processor(result["device"])].append((end - seconds(result), end))
     said = []
     for device, spans in sorted(found.items(), key=lambda each: -len(each[1])):
         alone = sum(end - start for start, end in spans)
         noun, took = "trial" if len(spans) == 1 else "trials", _time(covered(spans))
-        more = f" ({_time(alone)} one after another)" if _time(alone) != took else ""
+        more = f" (side by side: their own times add up to {_time(alone)})" if _time(alone) != took else ""
         said.append(f"{len(spans):,} {noun} took {took} of {device}{more}")
     return f"{'; '.join(said)}." if said else ""
+
+
+def processor(device: str) -> str:
+    """Return a device without its number of threads.
+
+    >>> processor("NVIDIA H200"), processor("Intel Core Processor (Haswell, no TSX), 2 threads")
+    ('NVIDIA H200', 'Intel Core Processor (Haswell, no TSX)')
+    """
+    return device.rpartition(",")[0] if device.endswith(("thread", "threads")) else device
 
 
 def seconds(result: Mapping[str, Any]) -> float:

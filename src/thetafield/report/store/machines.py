@@ -21,4 +21,4 @@ def elsewhere(items: Sequence[Item]) -> list[str]:
 
 def _machine(item: Item) -> str:
     device = str(item.result.get("device") or "") if isinstance(item, Trial) else ""
-    return f"{device.removesuffix('s')}" if device.endswith(" 1 threads") else device  # as results once had it
+    return device.removesuffix("s") if device.endswith(" 1 threads") else device  # as results once had it

@@ -151,13 +151,14 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
             said = (notes.add(fewer(cell.count, asked, point.place)),) if cell.count < asked else ()
             cells.append(replace(sized(cell, means, panel.metric), notes=said, whole=cell.count == len(seeds[x])))
         rows.append(Row(label, tuple(cells)))
-    better = "low" if len(rows) > 1 else ""
-    columns = tuple(Column(f"{x:g}", "", better) for x in xs)
     timed = panel.metric == "seconds"
+    on = machines(panel.trials) if timed else []
+    better = "low" if len(rows) > 1 and len(on) < 2 else ""  # times of several machines have no best
+    columns = tuple(Column(f"{x:g}", "", better) for x in xs)
     measured = "Seconds of training" if timed else unit(panel.metric).capitalize()
     shown = "mean ± standard deviation over seeds"
     if timed:
-        shown = f"the least over seeds, on {' and '.join(machines(panel.trials)) or 'no machine yet'}"
+        shown = f"the least over seeds, on {' and '.join(on) or 'no machine yet'}"
     return Table(
         name=f"{results.suite}-{panel.name}",
         title=title,
@@ -187,7 +188,7 @@ def _panel(
     found: dict[str, dict[float, list[Item]]] = defaultdict(lambda: defaultdict(list))
     ordered = sorted(results.items, key=lambda item: item.position)
     items = [(item, x) for item in ordered if (x := dial(item)) is not None]
-    labels = _labels([item for item, _ in items], varied)
+    labels = _labels(items, varied)
     if metric == "seconds":
         labels = [label + where for label, where in zip(labels, elsewhere([item for item, _ in items]), strict=True)]
     for (item, x), line in zip(items, labels, strict=True):
@@ -197,23 +198,27 @@ def _panel(
     return Panel(name, title, label, lines, measured, key)
 
 
-def _labels(items: Sequence[Item], varied: set[str]) -> list[str]:
-    """Return the line of every item: the label without the value that is varied, where labels carry it.
+def _labels(items: Sequence[tuple[Item, float]], varied: set[str]) -> list[str]:
+    """Return the line of every item, given with its value: its label without that, where labels carry it.
 
     Suites may call a trial "NeuralLio, k = 7" or keep one label for the whole line. Trials of one method whose fixed
-    options agree belong to one line, which goes by the shortest label among them up to what they all begin with.
+    options agree belong to one line, which goes by the shortest label among them up to what they all begin with. Under
+    one label, trials whose options differ are one line too if no value has both: five domains have but four neighbours.
     """
     keys = []
-    for item in items:
+    for item, _ in items:
         fixed = {k: v for k, v in (method_setting(item) | dataset_setting(item)).items() if k not in varied}
         keys.append((item.method, json.dumps(fixed, sort_keys=True)))
     names: dict[Any, set[str]] = defaultdict(set)
-    for item, key in zip(items, keys, strict=True):
+    values: dict[Any, set[float]] = defaultdict(set)
+    for (item, x), key in zip(items, keys, strict=True):
         names[key].add(item.row)
+        values[key].add(x)
     titles = {key: next(iter(found)) if len(found) == 1 else _common(found, key[0]) for key, found in names.items()}
-    twice = {title for title, count in Counter(titles.values()).items() if count > 1}
+    taken = Counter((title, x) for key, title in titles.items() for x in values[key])
+    twice = {title for (title, _), count in taken.items() if count > 1}
     # Two lines that would go by one name keep the names of their items.
-    return [item.row if titles[key] in twice else titles[key] for item, key in zip(items, keys, strict=True)]
+    return [item.row if titles[key] in twice else titles[key] for (item, _), key in zip(items, keys, strict=True)]
 
 
 def _common(labels: set[str], method: str) -> str:

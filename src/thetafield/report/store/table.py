@@ -222,11 +222,15 @@ def part_of(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 
 def apart(named: Sequence[Row | Line]) -> list[str]:
-    """Return what rows are called outside of their table: by their part too, where several go by one title.
+    """Return what rows are called outside of their table: by part or method too, where several go by one title.
 
     >>> apart([Row("ERM", (), "Small"), Row("ERM", (), "Large"), Row("NDA", (), "Large")])
     ['ERM, small', 'ERM, large', 'NDA']
+    >>> apart([Row("Mine", (), method="erm"), Row("Mine", (), method="nda")])
+    ['Mine, erm', 'Mine, nda']
     """
-    count = Counter(one.title for one in named)
-    parts = [f", {one.group[:1].lower()}{one.group[1:]}" if count[one.title] > 1 else "" for one in named]
-    return [one.title + part for one, part in zip(named, parts, strict=True)]
+    titles = [one.title for one in named]
+    for more in ([f"{one.group[:1].lower()}{one.group[1:]}" for one in named], [one.method for one in named]):
+        count = Counter(titles)
+        titles = [f"{t}, {word}" if count[t] > 1 and word else t for t, word in zip(titles, more, strict=True)]
+    return titles

@@ -10,6 +10,7 @@ from typing import Any
 from thetafield import __version__
 from thetafield.files import writable_folder, write_whole
 from thetafield.report.store.comma import csv_table
+from thetafield.report.store.cost import processor
 from thetafield.report.store.document import markdown_document
 from thetafield.report.store.latex import latex_table
 from thetafield.report.store.leftovers import sweep
@@ -110,12 +111,12 @@ def write_report(store: Path, asked: Asked) -> Report:
     short = ordered([*(one for part in parts for one in part.shortfalls), *missing(results)])
     written: dict[str, Any] = {}
     if asked.out is not None:
-        written["tables"] = _write_tables(parts, asked.out / "tables")
-        written["figures"] = _write_figures(parts, asked.out / "figures")
+        written["tables"] = _write_tables(parts, asked.out / "tables", store)
+        written["figures"] = _write_figures(parts, asked.out / "figures", store)
         written["page"] = str(asked.out / "index.html")
         write_whole(asked.out / "index.html", _page(results, parts, short, asked).encode())
     if asked.figures is not None:
-        written["document_figures"] = _write_figures(parts, asked.figures)
+        written["document_figures"] = _write_figures(parts, asked.figures, store)
     if kept is not None:
         kept.note([one for part in parts for one in part.pictures])
     if asked.markdown is not None:
@@ -133,28 +134,28 @@ def write_report(store: Path, asked: Asked) -> Report:
     )
 
 
-def _write_tables(parts: Sequence[Section], folder: Path) -> list[str]:
+def _write_tables(parts: Sequence[Section], folder: Path, store: Path) -> list[str]:
     written = []
     for table in (table for part in parts for table in part.tables):
         for ending, write in WRITERS.items():
             write_whole(folder / f"{table.name}.{ending}", write(table).encode())
             written.append(str(folder / f"{table.name}.{ending}"))
-    sweep(folder, map(Path, written))
+    sweep(folder, map(Path, written), store)
     return written
 
 
-def _write_figures(parts: Sequence[Section], folder: Path) -> list[str]:
+def _write_figures(parts: Sequence[Section], folder: Path, store: Path) -> list[str]:
     drawn = [one for part in parts for one in part.pictures if one.embedded is not None]
     for one in drawn:
         write_whole(folder / one.file, one.content)
-    sweep(folder, [folder / one.file for one in drawn])
+    sweep(folder, [folder / one.file for one in drawn], store)
     return [str(folder / one.file) for one in drawn]
 
 
 def _page(results: Results, parts: Sequence[Section], short: dict[str, Any], asked: Asked) -> str:
     from thetafield.report.store.page import Made, render_store_page
 
-    devices = sorted({trial.result["device"].split(",")[0] for trial in results.trials if trial.result.get("device")})
+    devices = sorted({processor(trial.result["device"]) for trial in results.trials if trial.result.get("device")})
     finished = sorted(str(trial.result["finished"])[:10] for trial in results.trials if trial.result.get("finished"))
     versions = sorted({(trial.result.get("versions") or {}).get("torch", "") for trial in results.trials} - {""})
     facts = {
