@@ -127,9 +127,9 @@ class NeuralFlow(Flow):
         interval = torch.searchsorted(arrived[..., 0], numbers, right=True)
         sizes = nn.functional.pad(gaps / counts.clamp(min=1), (0, 1)).gather(1, interval)
         value, carried = latent, latent[:, None].expand(-1, times.shape[1], -1)
-        for number, size in enumerate(sizes.split(1, dim=1), 1):
-            value = self._advance(value, size)
-            carried = torch.where(arrived == number, value[:, None], carried)
+        for number in range(longest):
+            value = self._advance(value, sizes[:, number, None])
+            carried = torch.where(arrived == number + 1, value[:, None], carried)
         return carried
 
     def _advance(self, value: Tensor, step: Tensor) -> Tensor:

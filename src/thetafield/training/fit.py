@@ -261,6 +261,8 @@ class _Loop:
             state.optimiser, state.work = running.tensors(), running.work
             self.checkpoint.write(state, self.spread)
             self.last_write = time.perf_counter()
+            # How long a training takes must not depend on how often it is written down.
+            self.started += self.last_write - now
 
     def _check_parameters(self, phase: Phase) -> None:
         """Refuse parameters that a last update made infinite: their loss has not been seen yet."""
