@@ -25,7 +25,7 @@ TIMES = ("train_seconds", "eval_seconds", "trial_seconds", "finished", "suite")
 class Here:
     """Workers that are this process: a trial runs when somebody waits for it."""
 
-    attempts, device, limit = 2, "cpu", 3
+    attempts, device, limit, crowded = 2, "cpu", 3, False
 
     def __init__(self):
         self.tasks, self.ran = [], []

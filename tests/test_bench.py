@@ -6,7 +6,6 @@ import json
 import os
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +14,10 @@ from rich.console import Console
 from benched import SUITE, Here, bench, results, written
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.engine import Conditions, Event
-from thetafield.bench.local import LocalWorkers
 from thetafield.bench.plan import Plan, once
+from thetafield.bench.records import StoreError
 from thetafield.bench.spec import TrialSpec
-from thetafield.bench.store import Store, StoreError
+from thetafield.bench.store import Store
 from thetafield.datasets.base import DATASETS
 from thetafield.datasets.root import AbsentError
 from thetafield.evaluation.looks import Look, look_at
@@ -150,46 +149,6 @@ def test_a_worker_that_dies_costs_an_attempt(tmp_path):
     assert Store(tmp_path / "b").failure(unlucky.key)["attempts"] == Here.attempts
 
 
-def test_memory_that_others_took_costs_no_attempt(tmp_path):
-    """A trial for which there is room only alone is tried again with fewer beside it, until it is."""
-    suite = written(tmp_path)
-    greedy = suite.trials[1].key
-
-    class Crowded(Here):
-        limit = 4
-
-        def attempt(self, task):
-            self.beside = len(self.tasks)
-            short = task.spec.key == greedy and (self.beside or self.never)
-            return Outcome.failed("memory", "MemoryError") if short else attempt(task)
-
-        def thin(self):
-            self.limit = max(1, self.limit // 2)
-            return self.beside > 0
-
-    alone = Crowded()
-    alone.never = False
-    plan, _ = bench(suite, tmp_path / "a", alone)
-    assert plan.counts()["done"] == 6 and alone.ran.count(greedy) == 2 and alone.limit == 2
-    never = Crowded()
-    never.never = True
-    plan, _ = bench(suite, tmp_path / "b", never)
-    assert plan.counts()["done"] == 5 and Store(tmp_path / "b").failure(greedy)["kind"] == "memory"
-    assert Store(tmp_path / "b").failure(greedy)["attempts"] == Here.attempts
-
-
-def test_half_as_many_run_where_memory_did_not_last():
-    """Of those that end together only the first one counts, and one that was alone has nobody to blame."""
-    workers = LocalWorkers(8, "cpu")
-    running = [SimpleNamespace(key=str(number)) for number in range(8)]
-    workers.workers = running
-    jobs = []
-    while running:
-        running.pop()
-        jobs.append((workers.thin(), workers.jobs))
-    assert jobs == [(True, 4)] * 3 + [(True, 4), (True, 2), (True, 2), (True, 1), (False, 1)]
-
-
 # The alarm may strike between the opening of a file and its holding.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_time_limit(tmp_path):
@@ -248,37 +207,6 @@ def test_what_figures_show_of_a_kept_field_is_stored_with_its_result(tmp_path):
     model = load_model(tmp_path / f"s0/fields/{moons.key}")
     data = DATASETS["two-moons"](3, num_train=5)
     np.testing.assert_array_equal(look.unseen.errors, look_at(model, data, 3).unseen.errors.round(4))
-
-
-def test_a_field_that_is_wanted_later_is_made_for_the_result_that_is_there(tmp_path):
-    suite = written(tmp_path)
-    bench(suite, tmp_path / "s")
-    before = results(tmp_path / "s")
-    keeping = written(tmp_path, SUITE + "keep = true")
-    folder = tmp_path / "s"
-    assert Store(folder).plan(keeping.trials).counts()["missing"] == 6
-    plan, workers = bench(keeping, folder)
-    assert plan.counts()["done"] == 6 == len(workers.ran) == len(list((folder / "fields").iterdir()))
-    assert results(folder) == before and not list((folder / "work").iterdir())
-    assert not bench(keeping, folder)[1].ran
-
-
-def test_a_field_that_could_not_be_made_is_a_failure_and_costs_no_result(tmp_path):
-    suite, folder = written(tmp_path), tmp_path / "s"
-    bench(suite, folder)
-    keeping = written(tmp_path, SUITE + "keep = true")
-    lost = keeping.trials[0]
-
-    class Failing(Here):
-        def attempt(self, task):
-            return Outcome.failed("error", "No.") if task.spec.key == lost.key else attempt(task)
-
-    plan, _ = bench(keeping, folder, Failing())
-    assert plan.state(lost) == "failed" and plan.counts()["done"] == 5
-    assert Store(folder).plan(suite.trials).counts()["done"] == 6 and Store(folder).result(lost.key)
-    assert not bench(keeping, folder)[1].ran  # unless it is asked for
-    plan, workers = bench(keeping, folder, retry=True)
-    assert workers.ran == [lost.key] and plan.counts()["done"] == 6 and not Store(folder).failure(lost.key)
 
 
 def test_a_damaged_result_is_said_and_not_taken_for_done(tmp_path):

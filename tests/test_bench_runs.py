@@ -18,7 +18,8 @@ import pytest
 from benched import SUITE, bench, results, written
 from thetafield.bench.engine import Conditions
 from thetafield.bench.local import LocalWorkers, default_jobs
-from thetafield.bench.store import Store, StoreError
+from thetafield.bench.records import StoreError
+from thetafield.bench.store import Store
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.files import write_json
 

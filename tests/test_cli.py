@@ -86,13 +86,14 @@ def test_an_unwritable_folder_is_said_before_training(tmp_path):
     assert done.returncode == 2 and "cannot be written to" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_ctrl_c_keeps_the_work_and_resume_goes_on(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])  # a person, a batch system
+def test_an_interrupt_keeps_the_work_and_resume_goes_on(tmp_path, number):
     words = ["train", "two-moons", "erm", "--set", "steps=20000", "--set", "samples=4", "--out", "t", "--resume"]
     command = [sys.executable, "-m", "thetafield", *words, "--data-set", "num_train=5", "--checkpoint-every", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     while not (tmp_path / "t/checkpoint.safetensors").exists() and process.poll() is None:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "--resume goes on" in said
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path)

@@ -15,6 +15,7 @@ from thetafield.data.folds import domain_folds
 from thetafield.datasets.own_table import OwnTable
 from thetafield.evaluation.scores import evaluate
 from thetafield.explorer.saved import open_saved
+from thetafield.methods import METHODS
 from thetafield.report.compare.page import number_format, render_page, whole_words
 from thetafield.report.compare.reading import Comparison
 from thetafield.report.compare.terminal import print_comparison
@@ -88,6 +89,15 @@ def test_the_table_of_domains_is_complete(turning):
     for entry in result["leaderboard"]:
         errors = [float(line[f"error_{entry['method']}"]) for line in lines]
         assert np.mean(errors) == pytest.approx(entry["error"])
+
+
+def test_a_fold_of_a_method_as_it_was_is_run_again(turning, monkeypatch):
+    domains, out, _ = turning
+    fold = Fold(stored(domains, out), "random", 5, 0)
+    old = [FoldTrial(fold, method, {}, 0).key for method in ("erm", "trees")]
+    monkeypatch.setattr(METHODS["erm"], "revision", 7)
+    new = [FoldTrial(fold, method, {}, 0).key for method in ("erm", "trees")]
+    assert new[0] != old[0] and new[1] == old[1]
 
 
 def test_numbers_are_those_of_a_field_that_has_not_seen_the_domain(turning):

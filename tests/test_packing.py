@@ -11,7 +11,8 @@ import pytest
 
 from thetafield.bench import packing
 from thetafield.bench.packing import POINTS, pack, unpack
-from thetafield.bench.store import FORMAT, StoreError
+from thetafield.bench.records import StoreError
+from thetafield.bench.store import FORMAT
 
 
 def a_store(folder, **files):

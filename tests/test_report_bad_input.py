@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from reported import Builder
-from thetafield.bench.store import StoreError
+from thetafield.bench.records import StoreError
 from thetafield.errors import FormatError
 from thetafield.report.store.write import Asked, write_report
 

@@ -163,6 +163,14 @@ def test_a_stopped_tuning_goes_on_where_it_was(moons, tmp_path):
         again(tmp_path)
 
 
+def test_draws_of_a_method_as_it_was_are_not_gone_on_with(moons, tmp_path, monkeypatch):
+    given = {"draws": 1, "seed": 0, "fixed": FEW, "folder": tmp_path}
+    tune(moons(0).train, "erm", trainer(), **given)
+    monkeypatch.setattr(METHODS["erm"], "revision", 7)
+    with pytest.raises(FormatError, match="belongs to another run"):
+        tune(moons(0).train, "erm", trainer(), **given)
+
+
 def test_a_tuned_trial_records_its_draws_and_resumes(moons, tmp_path):
     shown = []
     words = {"seed": 0, "out": tmp_path / "t", "options": FEW, "tune_draws": 2, "device": "cpu"}
@@ -177,6 +185,8 @@ def test_a_tuned_trial_records_its_draws_and_resumes(moons, tmp_path):
         run_trial("small", "erm", resume=True, **(words | {"tune_draws": 3}))
     with pytest.raises(FormatError, match="holds another trial"):
         run_trial("small", "erm", resume=True, **(words | {"options": {"steps": 30}}))
+    with pytest.raises(FormatError, match="holds another trial"):
+        run_trial("small", "erm", resume=True, **(words | {"tune_by": "macro"}))
     phases = [progress.phase for progress in shown]
     assert phases[0].startswith("defaults, ") and phases[1].startswith("draw 1 of 2, ") and phases[-1] == "pooled"
     assert all(isinstance(progress, Progress) and progress.done <= progress.total for progress in shown)

@@ -39,6 +39,16 @@ def test_efficiencies_by_hand(domains):
     assert measured.record()["nse"] == pytest.approx(np.nanmedian(measured.nse))
 
 
+def test_a_target_that_never_changes_has_no_skill_whatever_its_value():
+    """The mean of single-precision numbers is off by a rounding, which must not pass for a spread."""
+    stream = np.random.default_rng(0)
+    x, codes = stream.normal(size=(21, 2)), np.repeat(np.arange(3), 7)
+    y = np.where(codes == 0, 0.1, np.where(codes == 1, x[:, 0], 1.3))
+    domains = DomainSet.from_arrays(x, y, domain=codes, z=np.arange(3.0)[:, None], classification=False)
+    measured = skill(FieldRegressor("erm", options={"steps": 5}, random_state=0).fit(domains).model_, domains)
+    assert np.isnan(measured.nse).tolist() == np.isnan(measured.kge).tolist() == [True, False, True]
+
+
 def test_domains_without_skill_have_none():
     none = np.full(3, np.nan)
     assert Skill(none, np.array([0.5, np.nan, 0.7])).record() == {"nse": None, "kge": pytest.approx(0.6)}

@@ -48,7 +48,7 @@ def test_a_method_that_has_changed_has_other_keys(monkeypatch):
     raised = spec.key
     monkeypatch.undo()
     # As if the default of its step size were another.
-    monkeypatch.setattr("thetafield.bench.spec.checked", lambda *given: checked(*given) | {"lr": 5e-3})
+    monkeypatch.setattr("thetafield.methods.base.checked", lambda *given: checked(*given) | {"lr": 5e-3})
     assert len({before, raised, spec.key}) == 3
 
 

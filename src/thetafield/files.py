@@ -46,6 +46,27 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync(path.parent)
 
 
+def plain(content: Any) -> Any:
+    """Return what is read back of a content that is written as JSON.
+
+    >>> plain({"widths": (64, 64)})
+    {'widths': [64, 64]}
+    """
+    return json.loads(json.dumps(content))
+
+
+def read_json(path: Path) -> Any:
+    """Return what a file of JSON holds.
+
+    Raises:
+        ValueError: It holds something else.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (IsADirectoryError, RecursionError) as error:
+        raise ValueError(f"{path} holds no JSON ({error}).") from None
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write JSON whole, without NaN."""
     write_whole(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())

@@ -1,7 +1,6 @@
 """One attempt at a trial, in a process of its own: whatever happens to it is an outcome, not an exception."""
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -23,6 +22,8 @@ from thetafield.datasets.base import DATASETS
 from thetafield.datasets.root import AbsentError
 from thetafield.datasets.source import source_of
 from thetafield.errors import DataError, FormatError, NeedError, ThetafieldError
+from thetafield.files import read_json
+from thetafield.memory import is_used_up
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none for this person, or none for a file of this size
 Kind = Literal["result", "needs", "data", "error", "timeout", "died", "memory", "full"]
@@ -40,6 +41,7 @@ class Task:
         timeout: Seconds it may take; None sets no limit.
         checkpoint_every: Least seconds between two checkpoints.
         afresh: Whether what an earlier attempt left is thrown away.
+        crowded: Whether others may use up the memory beside it: then a setting that found none is not lost for that.
         data_root: Where datasets lie; None leaves it to the environment.
     """
 
@@ -50,6 +52,7 @@ class Task:
     timeout: float | None = None
     checkpoint_every: float = 20.0
     afresh: bool = False
+    crowded: bool = False
     data_root: str | None = None
 
 
@@ -109,7 +112,7 @@ def attempt(task: Task) -> Outcome:
 
 def _trial(task: Task, folder: Path) -> Outcome:
     """Run a trial in a folder; what is left there and does not fit (another device, another torch) is thrown away."""
-    spec, how = task.spec, {"device": task.device, "checkpoint_every": task.checkpoint_every}
+    spec, how = task.spec, {"device": task.device, "checkpoint_every": task.checkpoint_every, "crowded": task.crowded}
     try:
         result = spec.run(folder, **how)
     except FormatError:
@@ -138,7 +141,7 @@ def _failure(error: BaseException, task: Task) -> Outcome:
     if is_full(error):
         return Outcome.failed("full", sentence, trace)
     # Trials that share a GPU or a machine may use up its memory together, so another attempt may find room.
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+    if is_used_up(error):
         return Outcome.failed("memory", sentence, trace)
     return Outcome.failed("error", sentence, trace)
 
@@ -209,7 +212,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 def _read(path: Path) -> Any:
     """Return what a file of JSON holds; None where there is no such file."""
-    return json.loads(path.read_text()) if path.exists() else None
+    return read_json(path) if path.exists() else None
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -47,6 +47,7 @@ class RayWorkers:
     """
 
     attempts = 10  # machines come and go
+    crowded = True  # by trials of others too
 
     def __init__(self, address: str, device: str, cpus: float = 1.0, gpus: float | None = None) -> None:
         if find_spec("ray") is None:

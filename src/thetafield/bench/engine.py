@@ -24,6 +24,11 @@ class Workers(Protocol):
     attempts: int
     device: str
 
+    @property
+    def crowded(self) -> bool:
+        """Whether several trials may share a machine or a GPU."""
+        ...
+
     def room(self) -> int:
         """Return how many more trials may be started now."""
         ...
@@ -80,8 +85,16 @@ class Conditions:
     checkpoint_every: float = 20.0
     data_root: str | None = None
 
-    def task(self, spec: Job, store: Store, device: str) -> Task:
-        """Return a trial under these conditions; what an error left of it is not trusted, what a death left is."""
+    def task(self, spec: Job, store: Store, device: str, first: bool, crowded: bool) -> Task:
+        """Return a trial under these conditions; what an error left of it is not trusted, what a death left is.
+
+        Args:
+            spec: The trial.
+            store: Where its work lies.
+            device: cpu or cuda.
+            first: Whether this bench has not tried it yet.
+            crowded: Whether others may use up the memory beside it.
+        """
         return Task(
             spec=spec,
             work=store.work(spec.key).absolute(),
@@ -89,7 +102,8 @@ class Conditions:
             threads=self.threads,
             timeout=self.timeout,
             checkpoint_every=self.checkpoint_every,
-            afresh=(store.failure(spec.key) or {}).get("kind") == "error",
+            afresh=first and (store.failure(spec.key) or {}).get("kind") == "error",
+            crowded=crowded,
             data_root=self.data_root,
         )
 
@@ -157,7 +171,10 @@ def _run(
             if not wanted(spec):
                 continue
             running[spec.key] = spec
-            workers.start(conditions.task(spec, store, workers.device))
+            # Where memory does not last on the last attempt either, it is the trial that asks for too much.
+            crowded = workers.crowded and attempts[spec.key] + 1 < workers.attempts
+            first = not attempts[spec.key]
+            workers.start(conditions.task(spec, store, workers.device, first, crowded))
             watch(Event("started", spec))
         for key, outcome in workers.wait(PAUSE):
             spec = running.pop(key)

@@ -55,7 +55,7 @@ class Job(Protocol):
     def expected(self) -> float | None:
         """About how many seconds it takes, where that is known."""
 
-    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+    def run(self, out: Path, *, device: str, checkpoint_every: float, crowded: bool) -> dict[str, Any]:
         """Do the work in a folder, going on from what is there, and return the result.
 
         A field is left in `field/`, its losses in `history.json`, and what figures show of it in LOOK.

@@ -18,6 +18,7 @@ import torch
 
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.errors import ThetafieldError
+from thetafield.interrupts import interrupt
 from thetafield.memory import keep_freed_memory
 
 JOBS_PER_GPU = 14  # small trials at a time on one GPU: on an H200 and 16 cores, twice as many per second as with 4
@@ -91,6 +92,11 @@ class LocalWorkers:
         self.gpus = gpus() if device == "cuda" else []
         self.workers: list[Worker] = []
         self.stillborn = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether several trials run beside each other."""
+        return self.jobs > 1
 
     def room(self) -> int:
         """Return how many more trials may be started now."""
@@ -200,7 +206,7 @@ def _serve(pipe: Connection) -> None:
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         # Some batch systems end every process of a job by SIGTERM: here too it means to write a checkpoint and leave.
-        signal.signal(signal.SIGTERM, lambda number, frame: os.kill(os.getpid(), signal.SIGINT))
+        signal.signal(signal.SIGTERM, interrupt)
         pipe.send(None)
         while True:
             pipe.send(attempt(pipe.recv()))

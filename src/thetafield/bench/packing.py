@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from thetafield.bench.store import FORMAT, Store, StoreError, is_result
+from thetafield.bench.records import StoreError, is_result
+from thetafield.bench.store import FORMAT, Store
 from thetafield.files import write_json, write_whole
 
 ENDING = ".jsonl.xz"

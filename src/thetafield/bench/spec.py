@@ -15,8 +15,8 @@ from thetafield.errors import OptionError
 from thetafield.evaluation.looks import look_at
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import read_model
-from thetafield.files import write_json
-from thetafield.methods.base import METHODS
+from thetafield.files import plain, write_json
+from thetafield.methods.base import METHODS, as_today
 from thetafield.options import checked, schema
 
 FORMAT = 2  # of results: where they come to hold or to mean something else, every trial has another key
@@ -91,9 +91,9 @@ class TrialSpec:
         given_data = {name: full_data[name] for name in dataset_options or {}}
         return cls(
             dataset=dataset,
-            dataset_options=_plain(full_data),
+            dataset_options=plain(full_data),
             method=method,
-            options=_plain(given),
+            options=plain(given),
             seed=seed,
             tune=tune,
             tune_folds=tune_folds if tune else 1,  # of no tuning there are no folds
@@ -117,8 +117,7 @@ class TrialSpec:
     @property
     def key(self) -> str:
         """Sixteen hexadecimal digits for the record, the format, and method and dataset as they are today."""
-        entry = METHODS[self.method]
-        today = {"defaults": _plain(checked(entry, self.options, self.method)), "revision": entry.revision}
+        today = as_today(self.method, self.options)
         if revision := DATASETS.revision(self.dataset):
             today["dataset_revision"] = revision
         words = json.dumps(
@@ -130,7 +129,7 @@ class TrialSpec:
     def command(self) -> str:
         """The command that runs this trial alone."""
         words = ["thetafield", "train", self.dataset, self.method, "--seed", str(self.seed)]
-        defaults = _plain({name: default for name, (_, default) in schema(DATASETS[self.dataset]).items()})
+        defaults = plain({name: default for name, (_, default) in schema(DATASETS[self.dataset]).items()})
         for name, value in self.dataset_options.items():
             if value != defaults[name]:
                 words += ["--data-set", f"{name}={_typed(value)}"]
@@ -145,7 +144,7 @@ class TrialSpec:
         """Nothing: how long a trial takes is learned from others of its kind."""
         return None
 
-    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+    def run(self, out: Path, *, device: str, checkpoint_every: float, crowded: bool = False) -> dict[str, Any]:
         """Run the trial in a folder, going on from what an earlier attempt left there."""
         result = run_trial(
             self.dataset,
@@ -159,6 +158,7 @@ class TrialSpec:
             device=device,
             resume=True,
             checkpoint_every=checkpoint_every,
+            crowded=crowded,
         )
         if self.keep:
             self._look(out)
@@ -171,11 +171,6 @@ class TrialSpec:
             look = look_at(model, Registered(self.dataset, self.dataset_options).build(self.seed), self.seed)
             if look is not None:
                 write_json(out / LOOK, look.record())
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as the JSON values they are stored as."""
-    return json.loads(json.dumps(options))
 
 
 def _label(name: str, given: Mapping[str, Any]) -> str:

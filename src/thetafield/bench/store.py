@@ -10,8 +10,6 @@
 """
 
 import fcntl
-import json
-import math
 import os
 import shutil
 import socket
@@ -26,15 +24,11 @@ from thetafield import __version__
 from thetafield.bench.attempt import Outcome, is_full
 from thetafield.bench.job import Job
 from thetafield.bench.plan import Plan
+from thetafield.bench.records import StoreError, alike, listed, read_record, read_result, told
 from thetafield.bench.suite import Suite
-from thetafield.errors import ThetafieldError
 from thetafield.files import writable_folder, write_folder, write_json
 
 FORMAT = 1
-
-
-class StoreError(ThetafieldError):
-    """A store cannot be used: in use already, of another format, or on a disk that is full."""
 
 
 class Store:
@@ -58,7 +52,7 @@ class Store:
                 raise StoreError(f"{folder} holds something else than a store: name another folder, or an empty one.")
             return
         try:
-            content = _read(about)
+            content = read_record(about)
         except StoreError:
             raise StoreError(
                 f"{about} is damaged, but says no more than the format: if this version of thetafield made the store, "
@@ -89,10 +83,16 @@ class Store:
             for old in self.folder.glob("*/.*.old"):  # of a folder that was being replaced
                 place = old.with_name(old.name[1:].removesuffix(".old"))
                 shutil.rmtree(old) if place.exists() else old.replace(place)
-            for key, state in self.states().items():
-                if state != "failed":  # a trial that failed goes on from its work, if it is tried again
-                    shutil.rmtree(self.work(key), ignore_errors=True)
+            self._sweep()
             yield
+
+    def _sweep(self) -> None:
+        """Take away what finished trials left of their work; what failed, or lacks its field, goes on from there."""
+        records = [entry for path in self._files("suites") for entry in listed(path)]
+        kept = {entry.get("key") for entry in records if (entry.get("labels") or {}).get("keep")}
+        for key, state in self.states().items():
+            if state != "failed" and not (state == "done" and key in kept):
+                shutil.rmtree(self.work(key), ignore_errors=True)
 
     def _lock(self, handle: IO[str]) -> None:
         # A lock of the kernel and not a file that says "taken": it ends with its holder, however that one ends, and
@@ -125,7 +125,7 @@ class Store:
 
     def states(self) -> dict[str, str]:
         """Return by key: "done", "needs", "data" or "failed"."""
-        found = {path.stem: str(_read(path).get("kind")) for path in self._files("absent")}
+        found = {path.stem: str(read_record(path).get("kind")) for path in self._files("absent")}
         # A result outweighs a failure, and both outweigh absence.
         found |= {path.stem: "failed" for path in self._files("failures")}
         for path in self._files("results"):
@@ -148,12 +148,14 @@ class Store:
         return Plan(tuple(trials), states)
 
     def _has_field(self, key: str) -> bool:
-        return self.path("looks", key).exists() or (self.folder / "fields" / key).exists()
+        """Return whether a field was added, all of it: the work of the trial goes last."""
+        there = self.path("looks", key).exists() or (self.folder / "fields" / key).exists()
+        return there and not self.work(key).exists()
 
     def failure(self, key: str) -> dict[str, Any] | None:
         """Return how a trial failed, if it did."""
         path = self.path("failures", key)
-        return _read(path) if path.exists() else None
+        return read_record(path) if path.exists() else None
 
     def result(self, key: str) -> dict[str, Any] | None:
         """Return what a finished trial came to, if it is finished."""
@@ -164,7 +166,7 @@ class Store:
         """Return in a sentence why there is no result of a trial."""
         for kind, word in (("failures", "sentence"), ("absent", "reason")):
             if self.path(kind, key).exists():
-                return str(_read(self.path(kind, key)).get(word))
+                return str(read_record(self.path(kind, key)).get(word))
         return ""
 
     def refuse_namesake(self, suite: Suite) -> None:
@@ -175,11 +177,9 @@ class Store:
         """
         path = self.folder / "suites" / f"{suite.name}.json"
         known: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for spec in _specs(_read(path)) if path.exists() else ():
-            known[_told(spec)].append(spec)
-        if known and not any(
-            _same_data(spec.record, old) for spec in suite.trials for old in known[_told(spec.record)]
-        ):
+        for entry in listed(path):
+            known[told(entry["spec"])].append(entry["spec"])
+        if known and not any(alike(spec.record, old) for spec in suite.trials for old in known[told(spec.record)]):
             raise StoreError(
                 f"{self.folder} has another suite called {suite.name!r}, which shares no trial with this one and would "
                 f"be lost from reports: rename this one's file, name another store, or delete {path}."
@@ -222,15 +222,16 @@ class Store:
             stale = ("absent",)
         for kind in stale:
             self.path(kind, key).unlink(missing_ok=True)
-        if outcome.kind in ("result", "needs", "data"):
-            shutil.rmtree(self.work(key), ignore_errors=True)
+        work = self.work(key)
+        if outcome.kind in ("result", "needs", "data") or not any(path.is_file() for path in work.rglob("*")):
+            shutil.rmtree(work, ignore_errors=True)
         return True
 
     def _add_field(self, key: str, outcome: Outcome) -> None:
-        if outcome.look is not None:
-            write_json(self.path("looks", key), outcome.look)
         if outcome.saved is not None:
             write_folder(self.folder / "fields" / key, outcome.write_field)
+        if outcome.look is not None:
+            write_json(self.path("looks", key), outcome.look)
 
     def _files(self, kind: str) -> list[Path]:
         return [path for path in (self.folder / kind).glob("*.json") if not path.name.startswith(".")]
@@ -248,63 +249,12 @@ class Store:
     def full(self) -> StoreError:
         """Return the error of a full disk, to be raised."""
         count = len(self._files("results"))
+        safe = f"{count} finished trial{' is' if count == 1 else 's are'} safe"
         return StoreError(
-            f"The disk of {self.folder} is full: make room and give the same command again; the {count} finished "
-            "trials are safe."
+            f"The disk of {self.folder} is full, or a limit on the size of files is reached (ulimit -f): make room and "
+            f"give the same command again; {safe}."
         )
-
-
-def read_result(path: Path) -> dict[str, Any]:
-    """Return what a finished trial came to.
-
-    Raises:
-        StoreError: It has no score: the disk, or somebody, has damaged it.
-    """
-    content = _read(path)
-    if not is_result(content):
-        raise _damaged(path)
-    return content
-
-
-def is_result(content: Any) -> bool:
-    """Return whether something is what a finished trial came to, and not a part of it."""
-    score = content.get("score") if isinstance(content, dict) else None
-    return isinstance(score, int | float) and math.isfinite(score)
-
-
-def _damaged(path: Path) -> StoreError:
-    if path.parent.name == "suites":
-        return StoreError(f"{path} is damaged: delete it, and the next bench of the suite writes it again.")
-    return StoreError(f"{path} is damaged: delete it to run its trial again.")
-
-
-def _specs(suite: dict[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the trials of a recorded suite; none of what is no such record."""
-    entries = suite.get("trials")
-    specs = [entry.get("spec") for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    return [spec for spec in specs if isinstance(spec, dict)]
-
-
-def _told(spec: Mapping[str, Any]) -> str:
-    """Return what a suite says of a trial itself but its data: keys change with methods and datasets, this does not."""
-    return json.dumps([spec.get(name) for name in ("dataset", "method", "options", "seed", "tune")], sort_keys=True)
-
-
-def _same_data(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Return whether two trials of a dataset agree in all options that both know: it may have got new ones since."""
-    ours, theirs = (spec.get("dataset_options") or {} for spec in (new, old))
-    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError, IsADirectoryError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        raise _damaged(path)
-    return content

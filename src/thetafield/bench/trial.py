@@ -1,6 +1,5 @@
 """One trial: train a method on a dataset, score it on the unseen domains, keep the result and the field."""
 
-import json
 import platform
 import time
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ from thetafield.evaluation.skill import skill
 from thetafield.evaluation.warranty import warranty
 from thetafield.fields.model import FieldModel
 from thetafield.fields.storage import save_model
-from thetafield.files import writable_folder, write_json
+from thetafield.files import plain, read_json, writable_folder, write_json
 from thetafield.methods.base import METHODS
 from thetafield.options import checked
 from thetafield.ranks import ALONE, Ranks
@@ -50,6 +49,7 @@ def run_trial(
     device: str = "auto",
     resume: bool = False,
     checkpoint_every: float = 20.0,
+    crowded: bool = False,
     laws: bool = True,
     report: Report | None = None,
     ranks: Ranks = ALONE,
@@ -75,6 +75,7 @@ def run_trial(
         device: auto, cpu or cuda.
         resume: Go on with a stopped trial, or return the result of a finished one; otherwise either is refused.
         checkpoint_every: Least seconds between two checkpoints.
+        crowded: Whether others may use up the memory beside it: then a setting that found none is not lost for that.
         laws: Whether the laws of a transport are measured, which takes seconds.
         report: Called after every epoch.
         ranks: Who trains together; they need not have joined.
@@ -97,10 +98,11 @@ def run_trial(
         "dataset": task.name,
         "method": method,
         "seed": seed,
-        "options": _plain(full),
-        "dataset_options": _plain(task.options),
+        "options": plain(full),
+        "dataset_options": plain(task.options),
         "tune": tune_draws,
         "tune_folds": tune_folds,
+        "tune_by": tune_by,
     }
     finished = _earlier(out, settings, fixed, resume)
     if finished is not None:
@@ -153,6 +155,7 @@ def run_trial(
             by=tune_by,
             where=where,
             folder=out,
+            crowded=crowded,
             report=report,
         )
         full = full | selection.options
@@ -168,6 +171,7 @@ def run_trial(
             kind=data.folds,
             where=where,
             folder=out,
+            crowded=crowded,
             report=report,
         )
         full = full | choice.options
@@ -180,7 +184,7 @@ def run_trial(
     # Before the scores: a model that has no answer somewhere is worth looking at.
     save_model(trained.model, out / "field")
     write_json(out / "history.json", trained.history)
-    result = settings | {"options": _plain(full)} | _scored(trained, data, seed if laws else None)
+    result = settings | {"options": plain(full)} | _scored(trained, data, seed if laws else None)
     result |= {
         "tuning": None if selection is None else selection.record(),
         "choice": None if choice is None else choice.record(),
@@ -212,7 +216,7 @@ def _scored(trained: Trained, data: Dataset, laws_seed: int | None) -> dict[str,
         "score": scores.score,
         "macro": scores.macro,
         "worst_decile": scores.worst_decile,
-        "per_domain": scores.per_domain.round(4).tolist(),
+        "per_domain": scores.listed(),
         "domains": domain_names(data.test),
         "groups": groups,
         "skill": skill(trained.model, unseen).record() if data.skill else None,
@@ -244,8 +248,8 @@ def _earlier(out: Path, settings: dict[str, Any], fixed: Mapping[str, Any], resu
         if not resume:
             raise FormatError(f"{out} already holds a finished trial: choose another folder, or --resume to keep it.")
         try:
-            result = json.loads(path.read_text())
-        except (json.JSONDecodeError, UnicodeDecodeError):
+            result = read_json(path)
+        except ValueError:
             result = None
         if not isinstance(result, dict):
             raise FormatError(f"{path} is damaged: delete it to run the trial again.")
@@ -253,7 +257,7 @@ def _earlier(out: Path, settings: dict[str, Any], fixed: Mapping[str, Any], resu
             stored = result.get(key)
             chosen = settings["tune"] or result.get("choice")
             if key == "options" and chosen and isinstance(stored, dict):  # the data chose all but the fixed
-                value = stored | _plain(fixed)
+                value = stored | plain(fixed)
             if stored != value:
                 raise FormatError(
                     f"{out} holds another trial ({key} {stored!r}, not {value!r}): choose another folder."
@@ -262,8 +266,3 @@ def _earlier(out: Path, settings: dict[str, Any], fixed: Mapping[str, Any], resu
     if not resume and any((out / name).exists() for name in (CHECKPOINT, TUNING, CHOICE)):
         raise FormatError(f"{out} holds a stopped trial: add --resume to go on with it, or choose another folder.")
     return None
-
-
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as the JSON values they are stored as."""
-    return json.loads(json.dumps(options))

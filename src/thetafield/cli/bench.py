@@ -3,12 +3,14 @@
 import json
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thetafield.cli.common import DataDir, Device, Json, app, interruptible, use_data_dir
+from thetafield.cli.common import DataDir, Device, Json, app, use_data_dir
+from thetafield.interrupts import interruptible
 
 if TYPE_CHECKING:
     from thetafield.bench.engine import Workers
@@ -151,8 +153,10 @@ def _show_end(suite: "Suite", store: Path, before: "Plan", after: "Plan", second
         typer.echo(json.dumps(content | {"ran": len(ran), "seconds": seconds, "lacking": lacking}))
         return
     for entry in lacking:
-        if entry["state"] != "needs":
+        if entry["state"] == "failed":
             typer.echo(f"{entry['command']}: {entry['reason']}")
+    for reason, count in Counter(entry["reason"] for entry in lacking if entry["state"] == "data").items():
+        typer.echo(f"{count} trial{'' if count == 1 else 's'} without data: {reason}")
     typer.echo(f"{suite.title}: {_counted(counts)}; {len(ran)} run now in {seconds:.0f} s. The results are in {store}.")
 
 
@@ -165,4 +169,4 @@ def _counted(counts: dict[str, int]) -> str:
         "data": "without their data",
     }
     said = [f"{counts[state]} {word}" for state, word in words.items() if counts[state] or state == "done"]
-    return f"of {counts['trials']} trials, " + ", ".join(said)
+    return f"of {counts['trials']} trial{'' if counts['trials'] == 1 else 's'}, " + ", ".join(said)

@@ -1,11 +1,7 @@
 """What all commands share: the program itself, and options that several of them take."""
 
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -42,20 +38,6 @@ def _program(
     ] = False,
 ) -> None:
     """Learn the parameter field θ(z) of many domains, and get an ordinary model for any descriptor z."""
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Take SIGTERM, by which batch systems end a job, for Ctrl-C: checkpoints are written then, and nothing is lost."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def use_data_dir(folder: Path | None) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from thetafield.cli.common import Device, Json, Seed, app, interruptible, names
+from thetafield.cli.common import Device, Json, Seed, app, names
+from thetafield.interrupts import interruptible
 
 
 @app.command()

@@ -46,7 +46,11 @@ def report(
         typer.echo(json.dumps(written.record()))
         return
     without = sum(count for kind, count in written.gaps.items() if kind != "needs")
-    typer.echo(f"{written.trials} trials" + (f", {without} without a result" if without else "") + ".")
+    typer.echo(
+        f"{written.trials:,} trial{'' if written.trials == 1 else 's'}"
+        + (f", {without} without a result" if without else "")
+        + "."
+    )
     for kind, place in (("page", "The page"), ("document", "The document")):
         if kind in written.files:
             typer.echo(f"{place} is {written.files[kind]}")

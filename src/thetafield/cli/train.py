@@ -1,6 +1,7 @@
 """The command that trains one method on one dataset or table."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,6 +71,7 @@ def train(
     Or on all GPUs of a machine: torchrun --nproc-per-node gpu -m thetafield train my.parquet neurallio-paper … --resume
     """
     from thetafield.bench.trial import run_trial
+    from thetafield.interrupts import interruptible
     from thetafield.memory import keep_freed_memory
     from thetafield.options import parse_assignments
     from thetafield.ranks import Ranks
@@ -85,7 +87,9 @@ def train(
     if resume and not folder.exists() and ranks.first:
         typer.echo(f"thetafield: there is nothing in {folder} to resume: starting afresh.", err=True)
     try:
-        with training_display(f"{method} on {dataset}") as report:
+        # By SIGTERM torchrun ends the others where one has died: there is nobody to finish an epoch with.
+        ended = nullcontext() if ranks.several else interruptible()
+        with ended, training_display(f"{method} on {dataset}") as report:
             result = run_trial(
                 task,
                 method,

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from thetafield.data.arrays import shown
 from thetafield.data.domains import DomainSet
 from thetafield.errors import FormatError
-from thetafield.files import write_folder, write_json, write_whole
+from thetafield.files import plain, read_json, write_folder, write_json, write_whole
 
 ABOUT, PLAN, RESULT, TABLE, PAGE = "compare.json", "plan.json", "result.json", "domains.csv", "index.html"
 FIELD, TRIALS, DATA = "field", "trials", "data"
@@ -28,7 +27,7 @@ def claim(folder: Path, about: Mapping[str, Any]) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise FormatError(f"{folder} is a file: name a folder for the comparison.")
-    path, wanted = folder / ABOUT, json.loads(json.dumps(about))
+    path, wanted = folder / ABOUT, plain(about)
     if not path.exists():
         if folder.exists() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
             raise FormatError(f"{folder} holds something else than a comparison: name another folder, or an empty one.")
@@ -76,8 +75,8 @@ def _told(value: Any) -> str:
 def read(path: Path) -> dict[str, Any]:
     """Read a JSON object of the folder."""
     try:
-        content = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError):
+        content = read_json(path)
+    except ValueError:
         content = None
     if not isinstance(content, dict):
         raise FormatError(f"{path} is damaged: delete it to make it again.")

@@ -19,8 +19,9 @@ from thetafield.evaluation.reliance import reliance
 from thetafield.evaluation.scores import evaluate
 from thetafield.fields.model import Model
 from thetafield.fields.storage import read_model, save_model
+from thetafield.files import plain
 from thetafield.geometry.neighbours import nearest
-from thetafield.methods.base import METHODS
+from thetafield.methods.base import METHODS, as_today
 from thetafield.training.train import pick_device, train_field
 
 FORMAT = 3  # of results: where they come to hold something else, every job has another key
@@ -70,7 +71,7 @@ class FoldJob:
     def record(self) -> dict[str, Any]:
         """All that determines the result."""
         content = {"job": type(self).__name__, "fold": self.fold.options, "method": self.method, "seed": self.seed}
-        return json.loads(json.dumps(content | {"options": dict(self.options)}))
+        return plain(content | {"options": dict(self.options)})
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -79,8 +80,9 @@ class FoldJob:
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that stand for the record."""
-        words = json.dumps(self.record | {"format": FORMAT}, sort_keys=True, allow_nan=False)
+        """Sixteen hexadecimal digits for the record, the format, and the method as it is today."""
+        today = as_today(self.method, self.options)
+        words = json.dumps(self.record | today | {"format": FORMAT}, sort_keys=True, allow_nan=False)
         return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
@@ -104,7 +106,7 @@ class Pilot(FoldJob):
         """All that determines the result."""
         return super().record | {"start": self.start}
 
-    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+    def run(self, out: Path, *, device: str, checkpoint_every: float, crowded: bool = False) -> dict[str, Any]:
         """Train for two shares of the method's length, or for its start, and return the seconds of each."""
         data = self.fold.build(self.seed)
         METHODS[self.method].check_needs(data.train, data.ordered, self.fold.name)
@@ -147,7 +149,7 @@ class FoldTrial(FoldJob):
         """All that determines the result."""
         return super().record | {"tune": self.tune, "tune_folds": self.tune_folds}
 
-    def run(self, out: Path, *, device: str, checkpoint_every: float) -> dict[str, Any]:
+    def run(self, out: Path, *, device: str, checkpoint_every: float, crowded: bool = False) -> dict[str, Any]:
         """Run the trial; return its result with what its model did on the held-out domains."""
         result = run_trial(
             self.fold,
@@ -161,6 +163,7 @@ class FoldTrial(FoldJob):
             device=device,
             resume=True,
             checkpoint_every=checkpoint_every,
+            crowded=crowded,
             laws=False,
         )
         model, data = read_model(out / "field").to(pick_device(device)), self.fold.build(self.seed)

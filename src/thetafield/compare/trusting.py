@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from thetafield.evaluation.calibrating import FEWEST, Observed
-from thetafield.geometry.trust import FADE, Calibration
+from thetafield.geometry.trust import FADE, TINY, Calibration
 
 
 def joined(results: Sequence[Mapping[str, Any]]) -> Observed:
@@ -45,8 +45,8 @@ def unseen_trust(
     for result, seen in zip(results, others, strict=True):
         calibration = Calibration.fit(np.array(seen.blind), np.array(seen.errors), np.array(seen.z))
         blind, z = (torch.tensor(result["observed"][name], dtype=torch.double) for name in ("blind", "z"))
-        expected = calibration(blind, z).numpy() * level / max(float(np.mean(seen.errors)), 1e-9)
-        kept = (naive - expected) / max(naive - attained, 1e-9)
+        expected = calibration(blind, z).numpy() * level / max(float(np.mean(seen.errors)), TINY)
+        kept = (naive - expected) / max(naive - attained, TINY)
         far = np.exp(-0.5 * (np.array(result["distance"]) / (FADE * result["reach"])) ** 2)
         trusts.append((kept.clip(0, 1) * far).tolist())
     return trusts, True

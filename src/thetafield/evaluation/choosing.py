@@ -1,6 +1,5 @@
 """What the data decide in a method: options chosen one after the other on held-out training domains, inside `fit`."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +13,8 @@ from thetafield.evaluation.calibrating import Observed, calibrate
 from thetafield.evaluation.judging import Candidate, Judge, Train
 from thetafield.evaluation.ledger import Ledger
 from thetafield.fields.model import FieldModel
-from thetafield.methods.base import METHODS
+from thetafield.files import plain
+from thetafield.methods.base import METHODS, as_today
 from thetafield.options import checked
 from thetafield.training.fit import Report
 from thetafield.training.train import Trained, data_digest
@@ -53,7 +53,7 @@ class Choice:
         """Return the record as plain JSON values, without what was observed."""
         content = asdict(self)
         del content["observed"]
-        return json.loads(json.dumps(content))
+        return plain(content)
 
 
 def is_chosen(method: str, options: Mapping[str, Any], domains: DomainSet) -> bool:
@@ -71,6 +71,7 @@ def choose(
     kind: str = "random",
     where: Mapping[str, Any] | None = None,
     folder: Path | None = None,
+    crowded: bool = False,
     report: Report | None = None,
 ) -> Choice:
     """Go through what a method leaves to the data, and keep of each option what clearly errs less on held-out domains.
@@ -89,6 +90,7 @@ def choose(
         kind: Which domains are held out: "random", "blocked", "edge" or "time".
         where: What else determines the errors, so that a choice made elsewhere is refused.
         folder: Where every candidate is recorded once it is known; those that are recorded there are not tried again.
+        crowded: Whether others may use up the memory beside it: then a setting that found none is not lost for that.
         report: Called after every epoch.
     """
     entry = METHODS[method]
@@ -110,6 +112,7 @@ def choose(
         "held out": held_out,
         "where": dict(where or {}),
         "training data": data_digest(domains),
+        "today": as_today(method, fixed),
     }
     judge = Judge(
         domains,
@@ -120,6 +123,7 @@ def choose(
         bare=bare,
         ledger=Ledger(None if folder is None else folder / NAME, identity),
         settings=1 + (len(starts) + (0 if bare else 2) if starts else 0) + len(others) + len(lengths),
+        crowded=crowded,
         report=report,
     )
     first = best = judge(shorter if lengths else {})

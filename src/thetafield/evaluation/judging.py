@@ -17,6 +17,7 @@ from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.selection import numbered
 from thetafield.evenly import evenly
 from thetafield.fields.model import FieldModel
+from thetafield.memory import is_used_up
 from thetafield.training.fit import Report
 from thetafield.training.recall import Recall
 from thetafield.training.train import Trained
@@ -73,6 +74,7 @@ class Judge:
         bare: Whether all settings train what training starts from and nothing else.
         ledger: Where every candidate is recorded once it is known; those that are recorded there are not tried again.
         settings: How many there will be at most.
+        crowded: Whether others may use up the memory beside it: then a setting that found none is not lost for that.
         report: Called after every epoch.
     """
 
@@ -87,11 +89,12 @@ class Judge:
         bare: bool,
         ledger: Ledger,
         settings: int,
+        crowded: bool,
         report: Report | None,
     ) -> None:
         self.domains, self.folds, self.train = domains, folds, train
         self.common, self.fixed, self.bare = common, fixed, bare
-        self.ledger, self.settings, self.report = ledger, settings, report
+        self.ledger, self.settings, self.crowded, self.report = ledger, settings, crowded, report
         self.candidates: list[Candidate] = []
         self.observed: list[Observed | None] = []
         self.first_folds: dict[bool, list[float]] = {False: [], True: []}  # of whole trainings, and of starts alone
@@ -129,6 +132,8 @@ class Judge:
             score, dials, per_domain = float(whole[best].mean()), best, whole[best]
         # A setting that diverges or does not fit is one that is not chosen.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
+            if self.crowded and is_used_up(error):
+                raise
             if not self.candidates and isinstance(error, OptionError | DataError):
                 raise  # what was given cannot be, whatever is chosen beside it
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"

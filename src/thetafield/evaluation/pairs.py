@@ -1,5 +1,6 @@
 """Whether errors differ by more than chance: intervals over domains, and differences paired domain by domain."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,8 +24,8 @@ class Paired:
     Args:
         difference: Mean difference of the errors; below zero where the first method errs less.
         spread: Standard error of that mean; None where there is one domain alone.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
+        low: Lower end of its interval; −∞ where there is one domain alone.
+        high: Upper end of its interval, likewise.
         p: Of the signed-rank test, two-sided; None where there are too few domains.
         better: Share of the looks in which the first method errs less.
         domains: Number of pairs.
@@ -57,7 +58,9 @@ class Paired:
         >>> found.difference, found.within_noise, found.better
         (-2.0, False, 1.0)
         """
-        parts = [np.round(part, 9) for part in parts]  # so that equal differences are equal to the test too
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in parts) or 1.0
+        # So that equal differences are equal to the test too, whatever their unit.
+        parts = [np.round(part, 9 - math.floor(math.log10(largest))) for part in parts]
         pairs = np.concatenate(parts)
         low, high = mean_interval(parts)
         p = None
@@ -77,9 +80,24 @@ class Paired:
 
 
 def mean_interval(parts: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the ends of the bootstrap interval of a mean over domains; each group is drawn from by itself."""
+    """Return the ends of the bootstrap interval of a mean over domains; each group is drawn from by itself.
+
+    Draws never leave the range of what was seen, which of few domains is too narrow, so that of these it is Student's
+    interval; one domain alone tells nothing of the others.
+
+    >>> low, high = mean_interval([np.array([1.0, 2.0, 3.0])])
+    >>> round(low, 2), round(high, 2), mean_interval([np.array([1.0])])
+    (-0.48, 4.48, (-inf, inf))
+    """
+    pairs = np.concatenate(parts)
+    count = len(pairs)
+    if count < 2:
+        return -np.inf, np.inf
+    if count < FEWEST:
+        reach = student.ppf((100 + LEVEL) / 200, count - 1) * pairs.std(ddof=1) / np.sqrt(count)
+        return float(pairs.mean() - reach), float(pairs.mean() + reach)
     stream = numpy_stream(0, "report", "pairs")
-    total, count = sum(_drawn_sums(part, stream) for part in parts), sum(map(len, parts))
+    total = sum(_drawn_sums(part, stream) for part in parts)
     outside = _outside(count)
     low, high = np.percentile(total / count, [outside, 100 - outside])
     return float(low), float(high)
@@ -91,11 +109,9 @@ def _outside(count: int) -> float:
     Draws of few domains lie too close together, by what Student and n / (n − 1) say (Hesterberg, *What Teachers Should
     Know About the Bootstrap*, 2015).
 
-    >>> round(_outside(5), 3), round(_outside(1000), 2)
-    (0.095, 2.48)
+    >>> round(_outside(6), 3), round(_outside(1000), 2)
+    (0.243, 2.48)
     """
-    if count < 2:
-        return (100 - LEVEL) / 2
     reach = np.sqrt(count / (count - 1)) * student.ppf((100 + LEVEL) / 200, count - 1)
     return 100 * float(normal.cdf(-reach))
 

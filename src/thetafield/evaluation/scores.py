@@ -53,6 +53,14 @@ class Scores:
             per_domain=per_domain,
         )
 
+    def listed(self) -> list[float]:
+        """Return the error of each domain with the six digits that count, whatever its unit.
+
+        >>> Scores.of("mae", np.array([1.23456789e-7, 250.0]), np.array([1, 1])).listed()
+        [1.23457e-07, 250.0]
+        """
+        return [float(f"{error:.6g}") for error in self.per_domain]
+
 
 def batches(model: Model, domains: DomainSet) -> Iterator[DomainBatch]:
     """Yield all samples of a few hundred domains at a time, where the model lives."""

@@ -1,6 +1,5 @@
 """Tuning: settings drawn from a method's search space, judged on held-out training domains and on nothing else."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +11,9 @@ from thetafield.data.folds import domain_folds
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.evaluation.ledger import Ledger
 from thetafield.evaluation.scores import evaluate
-from thetafield.methods.base import METHODS
+from thetafield.files import plain
+from thetafield.memory import is_used_up
+from thetafield.methods.base import METHODS, as_today
 from thetafield.methods.space import draw_settings
 from thetafield.options import checked, schema
 from thetafield.streams import numpy_stream
@@ -65,7 +66,7 @@ class Selection:
 
     def record(self) -> dict[str, Any]:
         """Return the record as plain JSON values."""
-        return json.loads(json.dumps(asdict(self)))
+        return plain(asdict(self))
 
 
 def tune(
@@ -81,6 +82,7 @@ def tune(
     by: str = "score",
     where: Mapping[str, Any] | None = None,
     folder: Path | None = None,
+    crowded: bool = False,
     report: Report | None = None,
 ) -> Selection:
     """Try the defaults and `draws` settings on a part of the training domains, and judge them on the rest.
@@ -98,6 +100,7 @@ def tune(
             domain does.
         where: What else determines the scores (dataset, predictor, device), so that draws of another run are refused.
         folder: Where every draw is recorded once it is done; draws that are recorded there are not repeated.
+        crowded: Whether others may use up the memory beside it: then a draw that found none is not lost for that.
         report: Called after every epoch.
 
     Raises:
@@ -118,6 +121,7 @@ def tune(
         "by": by,
         "where": dict(where or {}),
         "training data": data_digest(domains),
+        "today": as_today(method, fixed),
     }
     ledger = Ledger(None if folder is None else folder / NAME, identity)
     # Settings as they were drawn: tuples, where JSON has lists.
@@ -146,6 +150,8 @@ def tune(
             score = sum(scores) / len(scores)
         # A setting that diverges, does not fit or needs too much memory is a draw like any other, and lost.
         except (ThetafieldError, RuntimeError, ArithmeticError, MemoryError) as error:
+            if crowded and is_used_up(error):
+                raise
             failure = str(error) if isinstance(error, ThetafieldError) else f"{type(error).__name__}: {error}"
         done.append(Draw(settings[number], score, time.perf_counter() - started, failure))
         ledger.append(asdict(done[-1]))

@@ -35,6 +35,8 @@ def skill(model: Model, domains: DomainSet) -> Skill:
     nse, kge = [], []
     for batch, outputs in answers(model, domains):
         weight, y, guess = (part.double() for part in (batch.weight, batch.y[..., 0], outputs[..., 0]))
+        weight = weight / weight.sum(1, keepdim=True)
+        still = y.amax(1) == y.amin(1)  # where rows are filled up, it is by one of the domain's own samples
 
         def mean(values: torch.Tensor, weight: torch.Tensor = weight) -> torch.Tensor:
             return (values * weight).sum(1)
@@ -42,10 +44,10 @@ def skill(model: Model, domains: DomainSet) -> Skill:
         centre, guessed = mean(y), mean(guess)
         off, guess_off = y - centre[:, None], guess - guessed[:, None]
         spread, guess_spread = mean(off**2).sqrt(), mean(guess_off**2).sqrt()
-        nse.append(1 - mean((guess - y) ** 2) / spread**2)
+        nse.append((1 - mean((guess - y) ** 2) / spread**2).masked_fill(still, torch.nan))
         correlation = mean(off * guess_off) / (spread * guess_spread)
         parts = (correlation - 1) ** 2 + (guess_spread / spread - 1) ** 2 + (guessed / centre - 1) ** 2
-        kge.append(1 - parts.sqrt())
+        kge.append((1 - parts.sqrt()).masked_fill(still, torch.nan))
     arrays = [torch.cat(part).cpu().numpy() for part in (nse, kge)]
     return Skill(*(np.where(np.isfinite(part), part, np.nan) for part in arrays))
 

@@ -34,7 +34,7 @@ from thetafield.fields.direct import DirectModel
 from thetafield.fields.forest import Forest
 from thetafield.fields.model import FieldModel, Model
 from thetafield.fields.recipe import Affine, Recipe
-from thetafield.files import write_folder
+from thetafield.files import plain, write_folder
 from thetafield.geometry.terrain import Terrain
 from thetafield.geometry.trust import Calibration, Trust
 from thetafield.predictors.base import PREDICTORS
@@ -65,7 +65,7 @@ def save_model(model: Model, path: Path) -> None:
         "encoder": None if model.encoder is None else model.encoder.to_json(),
         "standardised": {"inputs": model.inputs is not None, "outputs": model.outputs is not None},
     }
-    description = json.loads(json.dumps(description))  # tuples become lists now, so that the checksum is stable
+    description = plain(description)  # tuples become lists now, so that the checksum is stable
     description["checksum"] = _checksum(description, content)
 
     def fill(folder: Path) -> None:

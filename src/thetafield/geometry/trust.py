@@ -14,6 +14,7 @@ from thetafield.typing import Anchors, Descriptors
 
 RIDGE = 0.05  # of the signs' weights: held-out domains are few
 HUGE = 1e9
+TINY = 1e-30  # an error, in whatever unit, that is as good as none
 FADE = 3.0  # reaches over which calibrated trust fades, where no held-out domain has told anything
 
 
@@ -55,8 +56,9 @@ class Calibration:
         signs = np.nan_to_num(signs, nan=HUGE, posinf=HUGE)  # what is not a number any more is beyond all doubt
         scales = np.maximum(np.median(signs, 0), 1e-9)
         logs = np.log1p(signs / scales)
+        level = float(errors.mean()) or TINY
         # A domain without one error says that errors are small there, not how small.
-        target = np.log(errors + 0.1 * errors.mean() + 1e-9)
+        target = np.log(errors / level + 0.1)
         centred = logs - logs.mean(0)
         penalty = np.sqrt(RIDGE * len(signs)) * np.eye(signs.shape[1])
         weights = np.empty(0)
@@ -67,7 +69,7 @@ class Calibration:
         terrain = Terrain.fit(z, target - logs @ weights)
         found = cls(tuple(scales.tolist()), tuple(weights.tolist()), 0.0, terrain)
         shape = found(torch.from_numpy(signs), torch.from_numpy(z))
-        return replace(found, intercept=float(np.log(max(errors.mean(), 1e-9) / float(shape.mean()))))
+        return replace(found, intercept=float(np.log(level / float(shape.mean()))))
 
     def __call__(self, signs: Float[Tensor, "b s"], z: Descriptors) -> Float[Tensor, " b"]:
         """Return the expected error at each scaled descriptor."""
@@ -131,5 +133,5 @@ class Trust:
         signs, calibration = (blind, self.blind) if sighted is None else (sighted, self.sighted)
         if calibration is None or signs is None:
             return torch.exp(-0.5 * (distance / self.reach) ** 2)
-        kept = (self.naive - calibration(signs, z.to(signs.device))) / max(self.naive - self.attained, 1e-9)
+        kept = (self.naive - calibration(signs, z.to(signs.device))) / max(self.naive - self.attained, TINY)
         return kept.clamp(0, 1).to(z) * torch.exp(-0.5 * (distance / (FADE * self.reach)) ** 2)

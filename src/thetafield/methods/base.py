@@ -15,10 +15,12 @@ from thetafield.data.shard import Shard
 from thetafield.errors import NeedError
 from thetafield.fields.base import ParameterField
 from thetafield.fields.direct import Answers
+from thetafield.files import plain
 from thetafield.geometry.atlas import gather_rows
 from thetafield.kernels import kernel
 from thetafield.methods.phase import Phase, Player, Schedule, nothing
 from thetafield.methods.space import Space
+from thetafield.options import checked
 from thetafield.predictors.base import Predictor
 from thetafield.ranks import ALONE, Ranks
 from thetafield.registry import Registry
@@ -249,3 +251,8 @@ class Method(Learner, nn.Module):
 
 
 METHODS: Registry[type[Learner]] = Registry("method", "thetafield.methods")
+
+
+def as_today(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the same options come to may depend on: the defaults of the others, and the method's revision."""
+    return {"defaults": plain(checked(METHODS[method], options, method)), "revision": METHODS[method].revision}

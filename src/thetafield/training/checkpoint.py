@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from thetafield.errors import FormatError
-from thetafield.files import write_whole
+from thetafield.files import plain, write_whole
 from thetafield.training.spread import Spread
 
 FORMAT = 3
@@ -58,7 +58,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path, fingerprint: dict[str, Any], every: float = 20.0) -> None:
         self.path = Path(folder) / NAME
-        self.fingerprint = json.loads(json.dumps(fingerprint))
+        self.fingerprint = plain(fingerprint)
         self.every = every
 
     def write(self, state: State, spread: Spread = NOT_SPREAD) -> None:

@@ -53,7 +53,7 @@ class Running:
             self.first_epoch = epoch
         self.epochs += 1
         row = steps.start - self.first_epoch * self.phase.steps_per_epoch
-        self.counters.copy_(torch.tensor([steps.start, 0, row]))
+        self.counters.copy_(torch.tensor([steps.start, 0, row]), non_blocking=True)
         self.phase.begin_epoch(epoch)
         for number in steps:
             if self.phase.work is not None and _is_due(number):

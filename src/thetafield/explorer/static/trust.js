@@ -15,7 +15,7 @@ export function makeTrust({ anchors, reach, calibration }, field) {
     field.doubts(z).forEach((sign, k) => {
       if (weights[k] > 0) log += weights[k] * Math.log1p((Number.isNaN(sign) ? Infinity : sign) / scales[k]);
     });
-    const kept = (naive - Math.exp(log)) / Math.max(naive - attained, 1e-9);
+    const kept = (naive - Math.exp(log)) / Math.max(naive - attained, 1e-30);
     return Math.min(Math.max(kept, 0), 1) * fading(z, FADE * reach);
   };
 }
