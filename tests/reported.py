@@ -52,7 +52,7 @@ class Builder:
         content |= extra or {}
         self.put(f"results/{spec.key}.json", content | about | {"command": spec.command, "finished": "2025-11-15T20"})
         if history is not None:
-            self.put(f"histories/{spec.key}.json", {"key": spec.key, "history": history})
+            self.put(f"histories/{spec.key}.json", history)
         return spec
 
     def absent(self, suite, dataset, method, seed, kind, reason, **given):

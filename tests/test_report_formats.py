@@ -61,3 +61,21 @@ def test_csv_has_every_number_in_full(builder):
     assert (nda["paper_mean"], nda["paper_std"], nda["mark"]) == ("25.4", "0.3", "second")
     lost = next(row for row in rows if (row["row"], row["column"]) == ("ERM", "Traffic"))
     assert lost["mean"] == "" and "flow.npy" in lost["notes"]
+
+
+def test_signs_read_alike_wherever_markdown_is_read(builder):
+    """GitHub knows a backslash before a smaller-than sign, other readers print it."""
+    label = {"method_label": "p < 0.001", "dataset_label": "moons"}
+    builder.trial("own", "two-moons", "erm", 0, [1.0], **label)
+    text = markdown_table(comparison(builder.read().of("own"), MICRO, "Own").settled())
+    assert "| p &lt; 0.001 |" in text and "\\<" not in text
+
+
+def test_wide_tables_are_shrunk_to_the_page_and_marks_are_explained(builder):
+    for title in ("Short", "A name of a method that is so long that it takes a line of text all by itself, and more"):
+        builder.trial("own", "two-moons", "erm", 0, [1.0], method_label=title, dataset_label="moons")
+        builder.trial("own", "two-moons", "nda", 0, [2.0], dataset_label="moons")
+        table = comparison(builder.read().of("own"), MICRO, "Own").settled()
+        text = latex_table(table)
+        assert ("resizebox" in text) == (title != "Short")
+        assert "Bold is best, underlined second." in text

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from reported import table_one
+from thetafield.evaluation.pairs import Paired
 from thetafield.report.store.pairing import duels, paired
 
 
@@ -40,6 +41,23 @@ def test_pairing_asks_for_the_same_seed_and_enough_domains(builder):
     builder.trial("real", "elec2", "film", 7, [1, 2, 3])
     alone = [trial for trial in builder.read().trials if trial.method == "film"]
     assert paired(alone, few) is None
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-10])
+def test_the_unit_decides_nothing(builder, unit):
+    errors = np.array([6.0, 8.0, 5.0, 7.0, 9.0, 6.5]) * unit
+    other = trials(builder, "erm", [errors])
+    outcome = paired(trials(builder, "nda", [errors - np.array([1, 2, 1, 3, 2, 4]) * unit]), other)
+    assert outcome.p == pytest.approx(0.03125) and outcome.high < 0
+    assert outcome.difference == pytest.approx(-13 / 6 * unit)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_intervals_of_few_domains_hold_what_they_say(count):
+    """Of two equal methods not much more than one in twenty may come out as different."""
+    stream = np.random.default_rng(0)
+    wrong = [not Paired.of([stream.normal(size=count)]).within_noise for _ in range(2000)]
+    assert 0.03 < np.mean(wrong) < 0.07
 
 
 def test_pairs_go_by_name_and_not_by_place(builder):

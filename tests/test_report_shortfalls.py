@@ -37,6 +37,35 @@ def test_a_lost_seed_of_a_sweep_is_told(builder):
     assert part.shortfalls[0].text == "seed 1 came to 14, where the middle one of 3 is 0.2."
 
 
+def test_a_hard_split_is_no_lost_seed(builder):
+    for split, level in ((7, 3.0), (8, 3.5), (9, 12.0)):
+        for seed in (0, 1, 2):
+            score = 30.0 if (split, seed) == (8, 1) else level + seed / 10
+            builder.trial("real", "eurosat", "neurallio", seed, [score], dataset_options={"split": split})
+    short = [one for part in sections(builder.read(), Wanted(figures=False)) for one in part.shortfalls]
+    texts = [one.text for one in short if one.kind == "unsteady"]
+    assert texts == ["split 8, seed 1 came to 30, where the middle one of 3 is 3.7."]
+
+
+def test_one_domain_proves_nothing(builder):
+    builder.trial("real", "elec2", "erm", 0, [5.0])
+    builder.trial("real", "elec2", "neurallio", 0, [5.3])
+    [part] = sections(builder.read(), Wanted(figures=False))
+    [text] = [one.text for one in part.shortfalls if one.kind == "rival"]
+    assert text == (
+        "ERM is not clearly beaten: 5.00 against 5.30 of NeuralLio (per domain +0.30, interval too few; p too few)."
+    )
+
+
+def test_small_units_keep_their_digits(builder):
+    """Errors of precipitation in kg m⁻² s⁻¹."""
+    for method, level in (("erm", 5.4e-7), ("neurallio", 4.1e-7)):
+        builder.trial("real", "camels", method, 0, level + 1e-9 * np.arange(8.0), extra={"metric": "mae"})
+    [part] = sections(builder.read(), Wanted(figures=False))
+    assert "0.00000041350 against 0.00000054350 of ERM" in part.stands[0]
+    assert [cell.text for row in part.tables[0].rows for cell in row.cells] == ["0.000000543", "0.000000413"]
+
+
 def test_what_the_paper_shows_and_the_runs_do_not_is_told(builder):
     for seed in range(3):
         builder.trial("ablation", "two-moons", "neurallio-nolie", seed, [6.0 + seed])
@@ -84,3 +113,9 @@ def test_who_is_near_the_best_on_most_data_is_said(builder):
     # A mean over fewer repetitions is that of other data: ours is near on two then, as is ERM.
     builder.trial("real", "eurosat", "erm", 1, [10.0] * 6)
     assert not list(near(standings(comparison(builder.read().of("real"), MICRO, "")), "Real data"))
+
+
+def test_a_suite_that_has_grown_since_is_told(builder):
+    builder.trial("laws", "two-moons", "neurallio", 0, [1.0])
+    texts = [one.text for one in missing(builder.read()) if one.what == "laws"]
+    assert len(texts) == 1 and texts[0].startswith("39 trials of the suite as it is today are not among them: `theta")

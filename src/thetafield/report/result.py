@@ -1,6 +1,5 @@
 """What a demo leaves behind: trained models with their scores, and the JSON that records them."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from thetafield.datasets.base import Dataset
 from thetafield.evaluation import Scores
 from thetafield.fields.model import FieldModel
+from thetafield.files import plain
 from thetafield.geometry.laws import Laws
 
 
@@ -78,7 +78,7 @@ class DemoResult:
             "versions": dict(self.versions),
             "seconds": self.seconds,
         }
-        return json.loads(json.dumps(content))  # tuples become lists, as a reader of the file will see them
+        return plain(content)  # tuples become lists, as a reader of the file will see them
 
 
 def pooled(groups: Mapping[str, Scores], sizes: Mapping[str, np.ndarray]) -> Scores:
@@ -107,5 +107,5 @@ def _scores_record(scores: Scores) -> dict[str, Any]:
         "score": scores.score,
         "macro": scores.macro,
         "worst_decile": scores.worst_decile,
-        "per_domain": scores.per_domain.round(4).tolist(),
+        "per_domain": scores.listed(),
     }

@@ -119,7 +119,7 @@ def _cell(counts: Counter[str]) -> Text:
 def suite_display(plan: Plan, todo: list[Job], console: Console | None = None) -> Iterator[Watch]:
     """Show how a suite stands; yields what is to be told of every event."""
     console = console or Console(stderr=True)
-    standing = Standing(plan, todo)
+    standing, told = Standing(plan, todo), set[str]()
     if not console.is_terminal:
 
         def say(line: str) -> None:
@@ -131,7 +131,7 @@ def suite_display(plan: Plan, todo: list[Job], console: Console | None = None) -
             standing.hear(event)
             if event.kind != "started":
                 rest = _rest(standing)
-                say(f"{standing.ended}/{standing.total}{rest and f' ({rest})'} {_line(event)}")
+                say(f"{standing.ended}/{standing.total}{rest and f' ({rest})'} {_line(event, told)}")
 
         yield tell
         return
@@ -161,7 +161,8 @@ def _rest(standing: Standing) -> str:
     return "" if left is None else f"about {timedelta(seconds=round(left))} left"
 
 
-def _line(event: Event) -> str:
+def _line(event: Event, told: set[str]) -> str:
+    """Return what became of a trial; why data are absent is told once, though it may hold for hundreds of trials."""
     spec, outcome = event.spec, event.outcome
     name = f"{spec.dataset_label}, {spec.method_label}, seed {spec.seed}"
     content = {} if outcome is None else outcome.content
@@ -169,4 +170,8 @@ def _line(event: Event) -> str:
         unit = " %" if content["metric"] == "error" else ""
         return f"{name}: {content['metric']} {content['score']:.2f}{unit} in {content['train_seconds']:.1f} s"
     words = {"failed": "failed", "again": "will run again", "needs": "does not apply", "data": "lacks its data"}
-    return f"{name}: {words[event.kind]}: {content.get('sentence') or content.get('reason')}"
+    reason = str(content.get("sentence") or content.get("reason"))
+    if event.kind == "data" and reason in told:
+        return f"{name}: lacks its data too"
+    told.add(reason)
+    return f"{name}: {words[event.kind]}: {reason}"

@@ -1,34 +1,35 @@
 """Convergence: error over training domains, losses over epochs, and both over long training."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from thetafield.report.figures.curves import Curve, CurvePanel, draw_curves, frame, line_looks
-from thetafield.report.style import MUTED, PAPER, SCALE, UNSEEN, styled
+from thetafield.report.figures.curves import Curve, CurvePanel, Looks, draw_curves, frame, line_looks
+from thetafield.report.style import MUTED, SCALE, styled
 
-LOSS, ERROR = "#667085", UNSEEN
+LOSS = "#b3bac5"
 Losses = Sequence[tuple[float, float]]  # epoch and loss of each record; long trainings keep some epochs only
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """One long training, and the error after trainings of several lengths.
+    """One long training, and errors after trainings of several lengths.
 
     Args:
         losses: Its losses.
-        error: Error over the number of epochs.
+        errors: Error over the number of epochs, by method.
     """
 
     losses: Losses
-    error: Curve | None
+    errors: tuple[Curve, ...]
 
 
 @styled
-def convergence(domains: CurvePanel, losses: Mapping[int, Losses], long: LongRun | None, measure: str) -> Figure:
+def convergence(
+    domains: CurvePanel, losses: Mapping[int, Losses], long: LongRun | None, measure: str, name: str
+) -> Figure:
     """Draw the three panels of the paper's figure.
 
     Args:
@@ -36,23 +37,24 @@ def convergence(domains: CurvePanel, losses: Mapping[int, Losses], long: LongRun
         losses: Losses by the number of training domains.
         long: A long training; None where none was stored.
         measure: What the errors are.
+        name: Whose losses these are.
     """
     figure = Figure(figsize=(10.4, 3.25))
     left, middle, right = figure.subplots(1, 3)
     figure.subplots_adjust(left=0.055, right=0.945, top=0.88, bottom=0.175, wspace=0.3)
-    looks = line_looks(domains.curves)
+    looks = line_looks([*domains.curves, *(long.errors if long else ())])
     draw_curves(left, domains, looks)
     left.set_ylabel(measure)
     if len(looks) > 1:
         handles = [left.plot([], [], label=name, **look.style)[0] for name, look in looks.items()]
         left.legend(handles=handles, loc="upper right")
-    _losses(middle, losses)
-    _long(right, long, measure)
+    _losses(middle, losses, name)
+    _long(right, long, measure, looks)
     return figure
 
 
-def _losses(ax: Axes, losses: Mapping[int, Losses]) -> None:
-    panel = CurvePanel("Training loss", "epoch", (), note="no stored losses")
+def _losses(ax: Axes, losses: Mapping[int, Losses], name: str) -> None:
+    panel = CurvePanel(f"Training loss, {name}", "epoch", (), note="no stored losses")
     if not losses:
         frame(ax, panel, [])
         return
@@ -65,22 +67,19 @@ def _losses(ax: Axes, losses: Mapping[int, Losses]) -> None:
     ax.legend(loc="upper right")
 
 
-def _long(ax: Axes, long: LongRun | None, measure: str) -> None:
-    panel = CurvePanel("Long training", "epoch", (), note="no training of several lengths\nis stored")
-    if long is None or long.error is None:
-        frame(ax, panel, [])
+def _long(ax: Axes, long: LongRun | None, measure: str, looks: Looks) -> None:
+    panel = CurvePanel("Long training", "epochs", long.errors if long else (), log_errors=True)
+    if long is None:
+        frame(ax, replace(panel, note="no training of several lengths\nis stored"), [])
         return
     if long.losses:
-        ax.plot(*zip(*long.losses, strict=True), color=LOSS, linewidth=1.5)
-        ax.set_yscale("log")
-    ax.set_ylabel("training loss", color=MUTED, labelpad=1)
-    ax.set(title=panel.title, xlabel=panel.label)
-    ax.tick_params(length=0, which="both")
-    other = ax.twinx()
-    x, mean, spread = (np.asarray(values) for values in (long.error.x, long.error.mean, long.error.spread))
-    other.fill_between(x, np.maximum(0, mean - spread), mean + spread, color=ERROR, alpha=0.16, linewidth=0)
-    other.plot(x, mean, color=ERROR, marker="o", markersize=5, markeredgecolor=PAPER, linewidth=2)
-    other.set_ylim(0, None)
-    other.set_ylabel(measure, color=ERROR)
-    other.tick_params(length=0, labelcolor=ERROR)
-    other.spines[["left", "top"]].set_visible(False)
+        other = ax.twinx()
+        other.plot(*zip(*long.losses, strict=True), color=LOSS, linewidth=1.2)
+        other.set_yscale("log")
+        other.set_ylabel("training loss", color=MUTED)
+        other.tick_params(length=0, which="both", labelcolor=MUTED)
+        other.spines[["left", "top"]].set_visible(False)
+        ax.set_zorder(other.get_zorder() + 1)  # errors over losses
+        ax.patch.set_visible(False)
+    draw_curves(ax, panel, looks)
+    ax.set_ylabel(measure)

@@ -18,6 +18,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2
 WIDTHS, HEIGHT, TOP, BOTTOM = (5.6, 8.0, 10.4, 10.4), 2.75, 0.42, 0.62  # inches; one to four panels beside each other
 WIDTH, LEFT, RIGHT = 10.4, 0.065, 0.99  # in inches, and of them
 LEADER = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.8, "linestyle": ":", "shrinkA": 0, "shrinkB": 8}
+SPAN = 20
 CROWD = 4  # lines in a panel from which bands only muddy each other, except that of the main one
 
 
@@ -138,6 +139,12 @@ def draw_panels(
             row[0].set_ylabel(measure)
     if len(looks) > 1:
         draw_legend(figure, looks, (width, height))
+
+
+def spans_much(panels: Sequence[CurvePanel]) -> bool:
+    """Return whether errors lie so far apart that the small ones are told from each other by a logarithm alone."""
+    means = [mean for curve in _all(panels) for mean in curve.mean]
+    return bool(means) and 0 < SPAN * min(means) < max(means)
 
 
 def _all(panels: Sequence[CurvePanel]) -> list[Curve]:

@@ -63,7 +63,7 @@ def fewer(count: int, most: int, place: Place) -> str:
         said.append(f"{waiting} {'has' if waiting == 1 else 'have'} not been run yet")
     failed = [gap for gap in place.gaps if gap.kind == "failed"]
     if failed:
-        said.append(f"seed {', '.join(str(gap.spec['seed']) for gap in failed)} failed: {failed[0].reason.rstrip('.')}")
+        said.append(f"{'; '.join(gap.occasion for gap in failed)} failed: {failed[0].reason.rstrip('.')}")
     others = dict.fromkeys(gap.reason.rstrip(".") for gap in place.gaps if gap.kind not in ("missing", "failed"))
     return f"{'; '.join([*said, *others])}."
 

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from thetafield.report.store.markdown import escaped, markdown_table
 from thetafield.report.store.picture import Picture
@@ -72,8 +74,8 @@ def _section(part: Section, place: Path, figures: Path | None) -> list[str]:
 def _picture(one: Picture, place: Path, figures: Path | None) -> list[str]:
     if one.embedded is None or figures is None:
         return [f"*{escaped(one.title)}* is not drawn. {escaped(one.reason)}"]
-    link = Path(os.path.relpath(figures / one.file, place.parent)).as_posix()
-    alt = one.title.replace('"', "'")
+    link = quote(Path(os.path.relpath(figures / one.file, place.parent)).as_posix())
+    alt = escape(one.title)
     return [
         f"### {escaped(one.title)}",
         "",

@@ -115,6 +115,12 @@ class Item:
         """Seed and split: what differs between the repetitions of one experiment."""
         return self.spec["seed"], self.spec["dataset_options"].get("split")
 
+    @property
+    def occasion(self) -> str:
+        """Seed and split in words."""
+        seed, split = self.repetition
+        return f"seed {seed}" if split is None else f"split {split}, seed {seed}"
+
     def option(self, name: str) -> Any:
         """Return the value of an option of the method, as given or by default; None where there is no such option."""
         return self.spec["options"].get(name, _method_defaults(self.method).get(name))

@@ -4,7 +4,7 @@ import re
 
 from thetafield.report.store.table import Cell, Table, letter, part_of
 
-MOST_COLUMNS = 7
+LINE = 80  # characters that a line of text holds
 SIGNS = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -45,14 +45,15 @@ def latex_table(table: Table) -> str:
         spec += "rr" if column.paper else "r"
         title = escaped(column.title) + (f" ({escaped(column.unit)})" if column.unit else "")
         heads += [title, r"\itshape paper"] if column.paper else [title]
-    wide = len(spec) > MOST_COLUMNS
+    marked = any(cell.mark for row in table.rows for cell in row.cells)
+    about = table.about + (" Bold is best, underlined second." if marked else "")
     lines = [
         r"\begin{table}[t]",
         r"\centering",
-        rf"\caption{{{escaped(table.title)}. {escaped(table.about)}}}",
+        rf"\caption{{{escaped(table.title)}. {escaped(about)}}}",
         rf"\label{{tab:{re.sub('[^A-Za-z0-9-]', '-', table.name)}}}",
         # Wide tables are shrunk to the width of the text, which needs the package graphicx.
-        *[r"\resizebox{\textwidth}{!}{%"] * wide,
+        *[r"\resizebox{\textwidth}{!}{%"] * (wide := _width(table) > LINE),
         rf"\begin{{tabular}}{{{spec}}}",
         r"\toprule",
         _line(heads),
@@ -76,6 +77,18 @@ def latex_table(table: Table) -> str:
         lines += [rf"\textsuperscript{{{letter(i)}}} {escaped(note)}\par" for i, note in enumerate(table.notes)]
         lines.append(r"\end{minipage}")
     return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _width(table: Table) -> int:
+    """Return how many characters the widest line of a table has, with two between columns."""
+    width = max(map(len, (table.head, *(row.title for row in table.rows))))
+    for i, column in enumerate(table.columns):
+        cells = [row.cells[i] for row in table.rows]
+        head = len(column.title) + (len(column.unit) + 3 if column.unit else 0)
+        width += 2 + max(head, *(len(cell.text) for cell in cells))
+        if column.paper:
+            width += 2 + max(5, *(len(cell.printed.text) if cell.printed else 0 for cell in cells))
+    return width
 
 
 def escaped(text: str) -> str:

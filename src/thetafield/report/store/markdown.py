@@ -42,9 +42,9 @@ def escaped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    for sign in ("\\", "|", "*", "_", "<"):
+    for sign in ("\\", "|", "*", "_"):
         text = text.replace(sign, f"\\{sign}")
-    return text
+    return text.replace("<", "&lt;")  # which all readers of Markdown know, as they do not know a backslash before it
 
 
 def _cell(cell: Cell) -> str:

@@ -13,7 +13,9 @@ from thetafield.report.store.grid import Line, Place, grid
 from thetafield.report.store.items import Trial
 from thetafield.report.store.paper import FAMILY, is_ours
 from thetafield.report.store.reading import Results
-from thetafield.report.store.table import Cell, Column, Row, Table, unit
+from thetafield.report.store.table import Cell, Column, Row, Table, decimals, unit
+
+CLEAR = 0.05
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Duel:
         rival_error: Mean error of the other.
         metric: "error" or "mae".
         paired: What became of it.
+        p: Its p-value, corrected for the number of duels (Holm); None where there are too few domains.
     """
 
     column: str
@@ -39,6 +42,28 @@ class Duel:
     rival_error: float
     metric: str
     paired: Paired
+    p: float | None = None
+
+    @property
+    def is_won(self) -> bool:
+        """Whether ours clearly errs less: the whole interval is below zero, and the corrected test agrees."""
+        return self.paired.high < 0 and self.p is not None and self.p < CLEAR
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether ours clearly errs more."""
+        return self.paired.low > 0 and self.p is not None and self.p < CLEAR
+
+    @property
+    def digits(self) -> int:
+        """Digits behind the point of its errors and of their difference."""
+        return decimals(self.metric, [self.ours_error, self.rival_error], 5)
+
+    @property
+    def interval(self) -> str:
+        """The interval of the difference in words."""
+        ends = self.paired.low, self.paired.high
+        return " to ".join(signed(end, self.digits) for end in ends) if np.isfinite(ends).all() else "too few"
 
 
 def paired(ours: Sequence[Trial], rival: Sequence[Trial]) -> Paired | None:
@@ -92,7 +117,8 @@ def duels(results: Results) -> list[Duel]:
                 metric = places[line].trials[0].result["metric"]
                 own, theirs = (mean(scores) for scores in shared(places[line], others[rival]))
                 found.append(Duel(name, line.method, line.title, rival.title, own, theirs, metric, outcome))
-    return found
+    corrected = holm([duel.paired.p for duel in found])
+    return [replace(duel, p=p) for duel, p in zip(found, corrected, strict=True)]
 
 
 def best_of(others: Mapping[Line, Place], ours: Place) -> Line | None:
@@ -137,13 +163,13 @@ def duel_table(results: Results, found: Sequence[Duel]) -> Table:
         Column("Better on", "of the domains, each under every seed and split", ""),
     )
     rows = []
-    for duel, p in zip(found, holm([duel.paired.p for duel in found]), strict=True):
-        outcome, digits = duel.paired, 2 if duel.metric == "error" else 4
+    for duel in found:
+        outcome = duel.paired
         cells = (
             Cell(word=duel.rival),
-            Cell(word=signed(outcome.difference, digits), value=outcome.difference),
-            Cell(word=f"{signed(outcome.low, digits)} to {signed(outcome.high, digits)}"),
-            Cell(word=p_words(p), value=p),
+            Cell(word=signed(outcome.difference, duel.digits), value=outcome.difference),
+            Cell(word=duel.interval),
+            Cell(word=p_words(duel.p), value=duel.p),
             Cell(word=f"{100 * outcome.better:.0f} % of {outcome.looks:,}", value=outcome.better),
         )
         rows.append(Row(f"{duel.ours} on {duel.column}", cells))

@@ -1,6 +1,5 @@
 """What a store holds, suite by suite: finished trials, and the gaps, each with the reason why there is no result."""
 
-import json
 import math
 import shlex
 import zlib
@@ -11,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from thetafield.bench.store import Store
-from thetafield.bench.suite import suite_names
+from thetafield.bench.suite import load_suite, suite_names
 from thetafield.errors import FormatError
 from thetafield.evaluation.looks import Look
+from thetafield.files import read_json
 from thetafield.report.store.items import Gap, Item, Trial, rank
 
 # In the order in which a reader wants them; suites of other names follow.
@@ -96,10 +96,9 @@ class Results:
         """Return the losses of a trial, one record per epoch; empty where none were kept."""
         path = self.path / "histories" / f"{trial.key}.json"
         content = _json(path) if path.exists() else []
-        found = content.get("history") if isinstance(content, dict) else content
-        if not isinstance(found, list):
+        if not isinstance(content, list):
             raise _damaged(path)
-        return found
+        return content
 
     def look(self, trial: Trial) -> Look | None:
         """Return what figures show of a trial's field, if that was kept."""
@@ -150,8 +149,8 @@ def _files(path: Path, folder: str) -> list[Path]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, IsADirectoryError, RecursionError):
+        return read_json(path)
+    except ValueError:
         raise _damaged(path) from None
 
 
@@ -217,12 +216,22 @@ def _item(suite: str, entry: Mapping[str, Any], position: int, outcomes: Mapping
     if folder == "results":
         return Trial(**vars(item), result=content, command=content.get("command") or "")
     kind = {"": "missing", "failures": "failed"}.get(folder, content.get("kind", "data"))
-    reason = _sentence(content.get("reason"), content.get("sentence"), content.get("error"), "It has not been run yet.")
+    reason = _sentence(content.get("reason"), content.get("sentence"), "It has not been run yet.")
     return Gap(**vars(item), kind=kind, reason=reason)
 
 
 def _sentence(*candidates: object) -> str:
     return " ".join(str(next(filter(None, candidates))).split())
+
+
+def changed_suites(results: Results) -> dict[str, int]:
+    """Return how many trials suites of the package have today that they did not have when they were run here."""
+    known: dict[str, set[str]] = {suite: set() for suite in results.suites if suite in suite_names()}
+    for item in (*results.trials, *results.gaps):
+        if item.suite in known:
+            known[item.suite].add(item.key)
+    counts = {suite: len({spec.key for spec in load_suite(suite).trials} - keys) for suite, keys in known.items()}
+    return {suite: count for suite, count in counts.items() if count}
 
 
 def missing_suites(results: Results) -> list[str]:

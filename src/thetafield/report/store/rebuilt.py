@@ -1,6 +1,7 @@
 """The domains behind stored errors, made again from the dataset, its options and the seed."""
 
 import json
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,6 +10,7 @@ from thetafield.bench.trial import domain_names
 from thetafield.data.domains import DomainSet
 from thetafield.datasets.base import Dataset, Registered
 from thetafield.errors import DataError, ThetafieldError
+from thetafield.geometry.neighbours import nearest
 from thetafield.report.store.items import Item, Trial
 
 PLACES = ("longitude", "latitude")
@@ -68,8 +70,8 @@ class Rebuilt:
         train, unseen = self.dataset(trial).train.z.double(), self.unseen(trial).z.double()
         low, high = train.amin(0), train.amax(0)
         span = (high - low).where(high > low, train.new_ones(()))
-        gaps = (unseen[:, None] - train[None]).div(span).square().mean(-1)
-        return gaps.amin(1).sqrt().numpy()
+        distance, _ = nearest(unseen / span, train / span)
+        return (distance[:, 0] / math.sqrt(max(1, len(span)))).numpy()
 
 
 def coordinates(dataset: Dataset, relevance: dict[str, float]) -> tuple[str, ...]:

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from thetafield.report.store.pairing import Duel, holm
+from thetafield.report.store.pairing import Duel
 from thetafield.report.store.ranking import NEAR, Standings
-from thetafield.report.store.shortfalls import is_ahead, worse
+from thetafield.report.store.shortfalls import worse
 from thetafield.report.store.table import Table
 
 
 def ahead(duels: Sequence[Duel], title: str) -> Iterable[str]:
     """Yield a sentence for each of ours: on which datasets it clearly errs less than the best other method."""
-    corrected = dict(zip(duels, holm([duel.paired.p for duel in duels]), strict=True))
     for name in dict.fromkeys(duel.ours for duel in duels):
         fought = [duel for duel in duels if duel.ours == name]
-        won = [duel for duel in fought if is_ahead(duel, corrected[duel])]
+        won = [duel for duel in fought if duel.is_won]
         if won:
             listed = ", ".join(f"{duel.column} ({_against(duel)})" for duel in won)
             count = "the only dataset" if len(fought) == 1 else f"{len(won)} of {len(fought)} datasets"
@@ -21,22 +20,21 @@ def ahead(duels: Sequence[Duel], title: str) -> Iterable[str]:
 
 
 def _against(duel: Duel) -> str:
-    digits = 2 if duel.metric == "error" else 3
-    return f"{duel.ours_error:.{digits}f} against {duel.rival_error:.{digits}f} of {duel.rival}"
+    return f"{duel.ours_error:.{duel.digits}f} against {duel.rival_error:.{duel.digits}f} of {duel.rival}"
 
 
 def matched(table: Table, title: str) -> Iterable[str]:
-    """Yield a sentence that says how many of the paper's values ours reach."""
-    pairs = [
-        (column, cell)
-        for row in table.rows
-        if row.ours
-        for column, cell in zip(table.columns, row.cells, strict=True)
-        if cell.value is not None and cell.printed is not None and cell.printed.mean is not None
-    ]
-    reached = sum(worse(column, cell) <= 0 for column, cell in pairs)
-    if reached:
-        yield f"{title}: {reached} of the {len(pairs)} values of ours that the paper prints are as good or better here."
+    """Yield a sentence for each of ours: how many of the values that the paper prints of its method it reaches."""
+    for row in table.rows:
+        pairs = [
+            (column, cell)
+            for column, cell in zip(table.columns, row.cells, strict=True)
+            if cell.value is not None and cell.printed is not None and cell.printed.mean is not None
+        ]
+        reached = sum(worse(column, cell) <= 0 for column, cell in pairs)
+        if row.ours and reached:
+            values = "the only value" if len(pairs) == 1 else f"{reached} of the {len(pairs)} values"
+            yield f"{title}: {row.title} reaches {values} that the paper prints of its method."
 
 
 def near(found: Standings, title: str) -> Iterable[str]:

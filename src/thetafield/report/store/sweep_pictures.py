@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from thetafield.report.figures.convergence import LongRun, convergence
-from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels
+from thetafield.report.figures.curves import Curve, CurvePanel, curve_panels, spans_much
 from thetafield.report.figures.growth import growth
 from thetafield.report.figures.overview import Mark, overview
 from thetafield.report.store.machines import machines
@@ -60,11 +60,14 @@ def _says_something(cell: Cell) -> bool:
 def sensitivity_picture(results: Results, panels: Sequence[Panel], title: str) -> Picture:
     """Return the curves of the error over each option."""
     shown = [curves_of(panel, log=True) for panel in panels]
+    if logarithmic := spans_much(shown):
+        shown = [replace(panel, log_errors=True) for panel in shown]
     measure = unit(panels[0].metric).replace(", %", " (%)")
     return Picture(
         name="sensitivity",
         title=title,
-        caption="One option is varied, all others stay. Bands are the standard deviation over seeds.",
+        caption="One option is varied, all others stay. Bands are the standard deviation over seeds"
+        + ("; the scale of errors is logarithmic." if logarithmic else "."),
         alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: curve_panels(shown, measure, shared=True)) if any(panel.varies for panel in panels) else None,
@@ -85,20 +88,21 @@ def convergence_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     long = None
     trained = [point for point in epochs.lines.get(name, ()) if point.place.trials]
     if len(trained) > 1:
-        curve = next(curve for curve in curves_of(epochs).curves if curve.label == drawable(name))
-        long = LongRun(_losses(results, trained[-1]), curve)
+        long = LongRun(_losses(results, trained[-1]), curves_of(epochs).curves)
     measure = unit(domains.metric).replace(", %", " (%)")
     return Picture(
         name="convergence",
         title="Convergence",
         caption=(
             "Left: error on unseen domains over the number of training domains; marks are what the paper's text "
-            f"states. Middle: the loss of {name} in the last phase of its first training. Right: the loss of its "
-            "longest one, and the error of trainings of several lengths."
+            f"states. Middle: the loss of {name} in the last phase of its first training. Right: errors after "
+            f"trainings of several lengths, and in grey the loss of the longest one of {name}."
         ),
         alt=words_of(panels),
         command=results.command(results.suite),
-        draw=(lambda: convergence(left, losses, long, measure)) if domains.varies or losses or long else None,
+        draw=(lambda: convergence(left, losses, long, measure, drawable(name)))
+        if domains.varies or losses or long
+        else None,
         reason="There are neither results at two sizes nor stored losses yet.",
         narrow=900,
     )
@@ -132,8 +136,8 @@ def growth_picture(results: Results, panels: Sequence[Panel]) -> Picture:
     return Picture(
         name="scaling",
         title="Growth of the time of training",
-        caption="Seconds of whole trainings, twenty epochs each, the least over seeds. The power is fitted to the "
-        "upper half of the points.",
+        caption="Seconds of whole trainings, the least over seeds. "
+        "The power is fitted to the upper half of the points.",
         alt=words_of(panels),
         command=results.command(results.suite),
         draw=(lambda: growth(shown)) if any(panel.curves for panel in shown) else None,
@@ -176,5 +180,5 @@ def words_of(panels: Sequence[Panel]) -> str:
             cells = [(point.x, cell) for point in points if (cell := panel.cell(point)) is not None]
             if cells:
                 (first, start), (last, end) = cells[0], cells[-1]
-                said.append(f"{label} over {panel.label}: {start.text} at {first:g}, {end.text} at {last:g}")
+                said.append(f"{label} over {panel.label}: {start.text} at {first:,.10g}, {end.text} at {last:,.10g}")
     return "; ".join(said) + "." if said else "Nothing to show yet: there are no results of this suite."

@@ -154,7 +154,7 @@ def sweep_table(panel: Panel, results: Results, title: str) -> Table:
     timed = panel.metric == "seconds"
     on = machines(panel.trials) if timed else []
     better = "low" if len(rows) > 1 and len(on) < 2 else ""  # times of several machines have no best
-    columns = tuple(Column(f"{x:g}", "", better) for x in xs)
+    columns = tuple(Column(f"{x:,.10g}", "", better) for x in xs)
     measured = "Seconds of training" if timed else unit(panel.metric).capitalize()
     shown = "mean ± standard deviation over seeds"
     if timed:

@@ -200,12 +200,21 @@ def sized(cell: Cell, means: Sequence[float], metric: str) -> Cell:
     value = cell.value or 1.0
     if metric == "seconds":
         digits = 0 if value >= 100 else 1 if value >= 1 else 1 - math.floor(math.log10(value))
-    elif metric in ("error", "percent"):
-        digits = 2
     else:
-        smallest = min((abs(value) for value in means if value), default=1.0)
-        digits = max(2, 2 - math.floor(math.log10(smallest)))
-    return replace(cell, decimals=min(6, digits))
+        digits = max(2, decimals(metric, means, 3))
+    return replace(cell, decimals=digits)
+
+
+def decimals(metric: str, values: Sequence[float], figures: int) -> int:
+    """Return how many digits stand behind the point so that the smallest of some values has so many that count.
+
+    >>> [decimals("mae", values, 3) for values in ([0.0123, 5.0], [2.5e-7], [711.0])], decimals("error", [3.0], 5)
+    ([4, 9, 0], 2)
+    """
+    if metric in ("error", "percent"):
+        return 2
+    smallest = min((abs(value) for value in values if value), default=1.0)
+    return max(0, figures - 1 - math.floor(math.log10(smallest)))
 
 
 def unit(metric: str) -> str:

@@ -1,5 +1,6 @@
 """The few sentences that the page and the document share."""
 
+from thetafield.report.store.cost import cost
 from thetafield.report.store.reading import Results
 
 
@@ -15,6 +16,7 @@ def lede(results: Results) -> str:
     without = len({gap.key for gap in results.gaps if gap.kind != "needs"})
     counted = [(len(methods), "method"), (len(datasets), "dataset"), (len(results.suites), "suite")]
     said = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counted)
-    if not without:
-        return f"{said}; every trial that can be run has a result."
-    return f"{said}; {without:,} {'trial has' if without == 1 else 'trials have'} no result yet, and it is said why."
+    lacking = "every trial that can be run has a result"
+    if without:
+        lacking = f"{without:,} {'trial has' if without == 1 else 'trials have'} no result yet, and it is said why"
+    return " ".join(filter(None, (f"{said}; {lacking}.", cost(results.trials))))

@@ -152,18 +152,22 @@ def _write_figures(parts: Sequence[Section], folder: Path, store: Path) -> list[
     return [str(folder / one.file) for one in drawn]
 
 
+def _versions(results: Results, name: str) -> str:
+    """Return with which versions of a program trials were run."""
+    found = {str((trial.result.get("versions") or {}).get(name, "")) for trial in results.trials} - {""}
+    return ", ".join(sorted(found)) or "not stored"
+
+
 def _page(results: Results, parts: Sequence[Section], short: dict[str, Any], asked: Asked) -> str:
     from thetafield.report.store.page import Made, render_store_page
 
     devices = sorted({processor(trial.result["device"]) for trial in results.trials if trial.result.get("device")})
     finished = sorted(str(trial.result["finished"])[:10] for trial in results.trials if trial.result.get("finished"))
-    versions = sorted({(trial.result.get("versions") or {}).get("torch", "") for trial in results.trials} - {""})
     facts = {
         "Store": str(results.path),
         "Trained on": "; ".join(devices) or "not stored",
         "Trained between": f"{finished[0]} and {finished[-1]}" if finished else "not stored",
-        "torch": ", ".join(versions) or "not stored",
-        "thetafield": __version__,
-        "Python": platform.python_version(),
+        **{f"Trained with {name}": _versions(results, name) for name in ("thetafield", "torch", "python")},
+        "This page": f"thetafield {__version__}, Python {platform.python_version()}",
     }
     return render_store_page(results, parts, short, Made(asked.command(results.path), facts))
