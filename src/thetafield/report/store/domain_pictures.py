@@ -52,19 +52,20 @@ def domain_pictures(results: Results, rebuilt: Rebuilt) -> list[Picture]:
         pictures.append(_mapped(name, mapped, rebuilt, command))
     if relevant:
         pictures.append(_relevance(name, relevant, command))
-    pictures.append(
-        Picture(
-            name=f"{name}-trust",
-            title="Trust, and the error that came of it",
-            caption="A dot for each unseen domain; the line is the mean error of equal parts in rising trust."
-            + _which(found, best=True),
-            alt=f"The error of each unseen domain over its trust, for {', '.join(one.title for one in trusted)}.",
-            command=command,
-            draw=(lambda: trust_and_error(trusted)) if trusted else None,
-            reason="No stored result has the trust of its domains.",
-            vector=False,
+    if any(contest.ours is not None for contest in found):
+        pictures.append(
+            Picture(
+                name=f"{name}-trust",
+                title="Trust, and the error that came of it",
+                caption="A dot for each unseen domain; the line is the mean error of equal parts in rising trust."
+                + _which(found, best=True),
+                alt=f"The error of each unseen domain over its trust, for {', '.join(one.title for one in trusted)}.",
+                command=command,
+                draw=(lambda: trust_and_error(trusted)) if trusted else None,
+                reason="No stored result has the trust of its domains.",
+                vector=False,
+            )
         )
-    )
     return pictures
 
 
@@ -137,7 +138,8 @@ def _mapped(suite: str, found: Sequence[Contest], rebuilt: Rebuilt, command: str
         title="Errors where the domains are",
         caption=(
             "Each unseen domain in its place, with the mean error of the method in the head; training domains are "
-            "grey. The best of the others, and ours, under the first split or seed."
+            "grey, and where they come one after another in time the last of them are shown. The best of the "
+            "others, and ours, under the first split or seed."
         ),
         alt=f"Maps or curves of the error of single domains for {', '.join(c.title for c in found)}.",
         command=command,
