@@ -1,5 +1,6 @@
 """The loop: history, schedules, phases, divergence, and exact resume."""
 
+import errno
 import math
 import signal
 import subprocess
@@ -8,12 +9,13 @@ import time
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from thetafield.errors import DivergenceError, FormatError
 from thetafield.methods.phase import Schedule
 from thetafield.testing.toys import make_method, toy_problem
 from thetafield.training import fit
-from thetafield.training.checkpoint import Checkpoint
+from thetafield.training.checkpoint import NAME, Checkpoint, State
 
 
 class Killed(Exception):
@@ -89,6 +91,31 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         fit(make_method("neurallio", toy_problem()), Checkpoint(tmp_path, {"seed": 0}, every=0.0), kill_after(2))
     with pytest.raises(FormatError, match="its seed is 0, this run's is 1"):
         fit(make_method("neurallio", toy_problem()), Checkpoint(tmp_path, {"seed": 1}, every=0.0))
+
+
+def test_a_checkpoint_is_written_without_a_copy_in_memory(tmp_path):
+    """A copy of all that training holds would be what a machine has no room for."""
+    script = (
+        "import resource, torch; from pathlib import Path\n"
+        "from thetafield.training.checkpoint import Checkpoint, State\n"
+        "held = {str(n): torch.ones(2**24) for n in range(4)}\n"  # 256 MB
+        "state = State(method=held)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"Checkpoint(Path({str(tmp_path)!r}), {{}}).write(state)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 64 * 1024 and (tmp_path / NAME).stat().st_size > 2**28
+
+
+def test_a_full_disk_is_an_error_of_the_disk(tmp_path, monkeypatch):
+    def full(*given):
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr("thetafield.training.checkpoint.save_file", full)
+    with pytest.raises(OSError) as raised:
+        Checkpoint(tmp_path, {}).write(State())
+    assert raised.value.errno == errno.ENOSPC and not list(tmp_path.iterdir())
 
 
 def test_a_truncated_checkpoint_is_refused(tmp_path):

@@ -27,14 +27,18 @@ def writable_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write `content` beside `path`, flush it to the disk, then put it in place in one move."""
+    """Write `content` whole."""
+    write_file(path, lambda place: place.write_bytes(content))
+
+
+def write_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` write a file beside `path`, flush it to the disk, then put it in place in one move."""
     _make_folder(path.parent)
     # A name of its own: several processes may write the same file at once.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        with temporary.open("xb") as handle:
-            handle.write(content)
-            handle.flush()
+        fill(temporary)
+        with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
         temporary.replace(path)
     except BaseException as error:

@@ -14,6 +14,7 @@ from thetafield.interrupts import interruptible
 
 if TYPE_CHECKING:
     from thetafield.bench.engine import Workers
+    from thetafield.bench.job import Job
     from thetafield.bench.plan import Plan
     from thetafield.bench.suite import Suite
 
@@ -78,7 +79,7 @@ def bench(
     plan = held.plan(trials)
     todo = plan.todo(retry, limit)
     if dry_run:
-        _show_plan(whole, plan, len(todo), as_json)
+        _show_plan(whole, plan, todo, as_json)
         return
     conditions = Conditions(
         threads=max(1, int(cpus_per_trial)) if ray else 1,
@@ -122,7 +123,7 @@ def _workers(count: int, device: str, jobs: int | None, ray: str | None, cpus: f
     return LocalWorkers(min(count, jobs or default_jobs(place)), place)
 
 
-def _show_plan(suite: "Suite", plan: "Plan", todo: int, as_json: bool) -> None:
+def _show_plan(suite: "Suite", plan: "Plan", todo: "list[Job]", as_json: bool) -> None:
     from rich.console import Console
 
     from thetafield.report.suite_progress import standing_table
@@ -131,11 +132,13 @@ def _show_plan(suite: "Suite", plan: "Plan", todo: int, as_json: bool) -> None:
     counts = plan.counts()
     if as_json:
         trials = [{"key": s.key, "state": states[s.key], "spec": s.record, "labels": s.labels} for s in plan.trials]
-        typer.echo(json.dumps({"suite": suite.name} | counts | {"todo": todo, "plan": trials}))
+        typer.echo(json.dumps({"suite": suite.name} | counts | {"todo": len(todo), "plan": trials}))
         return
     console = Console(highlight=False)
     console.print(standing_table(states, plan.trials, console.width))
-    typer.echo(f"{suite.title}: {_counted(counts)}; {todo} to run.")
+    again = sum(plan.state(spec) == "data" for spec in todo)
+    looked = f", {again} of them to see whether their data are there by now" if again else ""
+    typer.echo(f"{suite.title}: {_counted(counts)}; {len(todo)} to run{looked}.")
 
 
 def _show_end(suite: "Suite", store: Path, before: "Plan", after: "Plan", seconds: float, as_json: bool) -> None:

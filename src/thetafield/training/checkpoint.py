@@ -1,6 +1,8 @@
 """A run's whole state in one file, written whole or not at all: safetensors with JSON in its header."""
 
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,11 +10,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 from torch import Tensor
 
 from thetafield.errors import FormatError
-from thetafield.files import plain, write_whole
+from thetafield.files import plain, write_file
 from thetafield.training.spread import Spread
 
 FORMAT = 3
@@ -84,7 +86,8 @@ class Checkpoint:
             "history": state.history,
             "seconds": state.seconds,
         }
-        write_whole(self.path, save(tensors, {"thetafield": json.dumps(header)}))
+        # Straight from where the tensors are: a copy in memory would be as large as all that training holds.
+        write_file(self.path, lambda place: _save(tensors, place, {"thetafield": json.dumps(header)}))
 
     def read(self, device: torch.device, spread: Spread = NOT_SPREAD) -> State | None:
         """Return the stored state with this rank's part of what is spread, or None where there is no checkpoint yet."""
@@ -128,6 +131,17 @@ class Checkpoint:
             optimiser=groups["optimiser"],
             best=groups["best"],
         )
+
+
+def _save(tensors: dict[str, Tensor], place: Path, metadata: dict[str, str]) -> None:
+    """Write tensors; an error of the disk is one of Python's, with its number."""
+    try:
+        save_file(tensors, place, metadata)
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def _same(tensors: Mapping[str, Tensor]) -> dict[str, str]:
