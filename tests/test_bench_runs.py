@@ -162,10 +162,11 @@ def test_a_trial_that_hears_no_alarm_is_ended_all_the_same(tmp_path, monkeypatch
 
 def test_a_full_disk_stops_the_suite_and_loses_nothing(tmp_path, small_disk):
     suite = written(tmp_path)
-    with pytest.raises(StoreError, match="is full: make room and give the same command again") as caught:
+    with pytest.raises(StoreError, match="is full, or a limit on the size of files is reached") as caught:
         bench(suite, small_disk / "s")
-    assert str(caught.value).endswith(" finished trials are safe.")
     before = results(small_disk / "s")
+    safe = "1 finished trial is safe." if len(before) == 1 else f"{len(before)} finished trials are safe."
+    assert str(caught.value).endswith(f"make room and give the same command again; {safe}")
     assert 0 < len(before) < 6 and whole(small_disk / "s")
     subprocess.run(["mount", "-o", "remount,size=50m", small_disk], check=True)
     plan, _ = bench(suite, small_disk / "s")
@@ -177,7 +178,7 @@ def test_a_disk_that_is_full_for_a_worker_stops_the_suite_too(tmp_path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("thetafield.bench.spec.run_trial", full)
-    with pytest.raises(StoreError, match="the 0 finished trials are safe"):
+    with pytest.raises(StoreError, match="; 0 finished trials are safe"):
         bench(written(tmp_path), tmp_path / "s")
     assert not (tmp_path / "s/failures").exists()
 
@@ -249,7 +250,7 @@ def test_a_limit_to_the_size_of_files_is_a_full_disk(tmp_path):
     words = " ".join(map(str, command(tmp_path, "--jobs", 1)))
     done = subprocess.run(["bash", "-c", f"ulimit -f 8; {words}"], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
-    assert "is full: make room and give the same command again" in done.stderr.splitlines()[-1]
+    assert "or a limit on the size of files is reached (ulimit -f): make room" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "s/failures").exists()
     assert thetafield(tmp_path, "--json").returncode == 0
 

@@ -37,7 +37,7 @@ def stages(tmp_path, seconds_of):
             seconds = seconds_of["start" if task.spec.start else task.spec.method]
             if seconds is None:
                 return Outcome.failed("timeout", "It took too long.")
-            return Outcome("result", {"seconds": seconds}, [])
+            return Outcome("result", {"score": 1.0, "seconds": seconds}, [])
 
     population = StoredPopulation.of(domain_set("steady", num_domains=8, rows=8), tmp_path / "data", "domains")
     return Stages(population, tmp_path / "out", "random", 5, 0, 1, "", silent, lambda count: Paced())
