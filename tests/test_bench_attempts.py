@@ -1,15 +1,18 @@
 """Attempts at a trial: what memory, kills and failures cost, and fields that are made later."""
 
+import errno
 import json
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 from benched import SUITE, Here, bench, results, written
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.local import LocalWorkers
+from thetafield.bench.records import StoreError
 from thetafield.bench.spec import TrialSpec
 from thetafield.bench.store import Store
 from thetafield.training import train
@@ -160,3 +163,30 @@ def test_a_kill_between_a_field_and_what_figures_show_of_it_costs_neither(tmp_pa
         assert outcome.kind == "result" and store.plan(suite.trials).counts()["missing"] == 1
         assert bench(suite, folder)[0].counts()["done"] == 1 and not store.work(spec.key).exists()
         assert field.is_dir() and json.loads(look.read_text()) == kept
+
+
+def test_what_ended_beside_a_full_disk_is_stored_first(tmp_path):
+    suite = written(tmp_path)
+
+    class AtOnce(Here):
+        def wait(self, seconds):
+            tasks, self.tasks = self.tasks, []
+            full = (tasks[0].spec.key, Outcome.failed("full", "No space left on device"))
+            return [full, *((task.spec.key, attempt(task)) for task in tasks[1:])]
+
+    with pytest.raises(StoreError, match="; 2 finished trials are safe"):
+        bench(suite, tmp_path / "s", AtOnce())
+    assert len(results(tmp_path / "s")) == 2
+
+
+def test_a_disk_that_is_not_the_stores_costs_its_trial_and_not_the_suite(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("thetafield.bench.spec.run_trial", full)
+    spec = written(tmp_path).trials[0]
+    apart = attempt(Task(spec, tmp_path / "nowhere/work" / spec.key, device="cpu"))
+    assert apart.kind == "error" and apart.content["sentence"].endswith("is full: make room there, then --retry.")
+    Store(tmp_path / "s").folder.mkdir()
+    with Store(tmp_path / "s").locked():
+        assert attempt(Task(spec, Store(tmp_path / "s").work(spec.key), device="cpu")).kind == "full"

@@ -9,6 +9,7 @@ import pytest
 
 import thetafield.bench.cluster as clusters
 from benched import SUITE, bench, results, written
+from thetafield.bench.attempt import Task
 from thetafield.bench.cluster import RayWorkers
 from thetafield.errors import NeedError, OptionError
 
@@ -74,3 +75,9 @@ def test_ray_that_is_not_installed_is_asked_for(monkeypatch):
     monkeypatch.setattr(clusters, "find_spec", lambda name: None)
     with pytest.raises(NeedError, match=r"pip install 'thetafield\[ray\]'"):
         RayWorkers("local", "cpu")
+
+
+def test_a_machine_with_another_version_is_refused(tmp_path):
+    spec = written(tmp_path).trials[0]
+    outcome = clusters._attempt(Task(spec, tmp_path / "work" / spec.key, device="cpu"), "0.0.7")
+    assert outcome.kind == "error" and "but the bench 0.0.7: install the same version" in outcome.content["sentence"]

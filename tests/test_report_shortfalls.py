@@ -119,3 +119,10 @@ def test_a_suite_that_has_grown_since_is_told(builder):
     builder.trial("laws", "two-moons", "neurallio", 0, [1.0])
     texts = [one.text for one in missing(builder.read()) if one.what == "laws"]
     assert len(texts) == 1 and texts[0].startswith("39 trials of the suite as it is today are not among them: `theta")
+
+
+def test_a_suite_that_has_shrunk_since_is_told(builder):
+    builder.trial("laws", "two-moons", "neurallio", 0, [1.0])
+    builder.trial("laws", "two-moons", "erm", 0, [1.0])  # which it does not ask for
+    [text] = [one.text for one in missing(builder.read()) if one.what == "laws" and "no more" in one.text]
+    assert text.startswith("1 trial is shown that the suite has no more: `thetafield bench laws --store ")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benched import SUITE, written
-from thetafield.bench.plan import matching, once
+from thetafield.bench.plan import Plan, matching, once
 from thetafield.bench.spec import TrialSpec
 from thetafield.bench.suite import load_suite, suite_names
 from thetafield.datasets.base import DATASETS
@@ -178,4 +178,20 @@ def test_patterns_choose_trials(patterns, count, tmp_path):
 def test_a_pattern_that_matches_nothing_is_refused(pattern, tmp_path):
     with pytest.raises(OptionError) as caught:
         matching(written(tmp_path).trials, [pattern])
+    one_sentence(caught.value)
+
+
+def test_a_limit_gets_on_past_data_that_stay_absent(tmp_path):
+    trials = once(written(tmp_path).trials)
+    states = {trials[0].key: "data", trials[1].key: "failed", trials[2].key: "done"}
+    plan = Plan(trials, states)
+    assert plan.todo(limit=2) == [trials[3], trials[4]]
+    assert plan.todo(retry=True) == [*trials[3:], trials[1], trials[0]]
+
+
+def test_a_suite_says_how_many_of_its_trials_run_at_a_time(tmp_path):
+    assert written(tmp_path).jobs is None and written(tmp_path, f"jobs = 1\n{SUITE}").jobs == 1
+    assert {name for name in suite_names() if load_suite(name).jobs == 1} == {"runtime", "scaling"}
+    with pytest.raises(OptionError, match="'jobs' expects a whole number from 1 on, but got 0") as caught:
+        written(tmp_path, f"jobs = 0\n{SUITE}")
     one_sentence(caught.value)

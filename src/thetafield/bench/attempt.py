@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import traceback
@@ -107,7 +108,11 @@ def attempt(task: Task) -> Outcome:
                 return replace(outcome, saved=_files(outcome.saved))
             return outcome
     except (Exception, TimeLimit) as error:
-        return _failure(error, task)
+        outcome = _failure(error, task)
+        if outcome.kind == "full" and not shared:  # not the store's disk, which would end the suite
+            where = f"The disk of {tempfile.gettempdir()} on {socket.gethostname()} is full: make room there"
+            return Outcome.failed("error", f"{where}, then --retry.", outcome.content["traceback"])
+        return outcome
 
 
 def _trial(task: Task, folder: Path) -> Outcome:

@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from thetafield import __version__
 from thetafield.bench.attempt import Outcome, Task, attempt
 from thetafield.bench.local import JOBS_PER_GPU, PATIENCE
 from thetafield.errors import NeedError, OptionError, ThetafieldError
@@ -107,7 +108,7 @@ class RayWorkers:
 
     def start(self, task: Task) -> None:
         """Hand a trial over to Ray."""
-        self.under_way[self.attempt.remote(task)] = task.spec.key
+        self.under_way[self.attempt.remote(task, __version__)] = task.spec.key
 
     def wait(self, seconds: float) -> list[tuple[str, Outcome]]:
         """Return the trials that ended, after so many seconds at the latest.
@@ -165,8 +166,11 @@ class RayWorkers:
         self.quiet.close()
 
 
-def _attempt(task: Task) -> Outcome:
-    """Run a trial in a process of Ray's, which is set up as those of this machine are."""
+def _attempt(task: Task, version: str) -> Outcome:
+    """Run a trial in a process of Ray's, which is set up as those of this machine are and has the bench's version."""
+    if version != __version__:
+        here = f"{socket.gethostname()} has thetafield {__version__}, but the bench {version}"
+        return Outcome.failed("error", f"{here}: install the same version on all machines, then --retry.")
     keep_freed_memory()
     return attempt(task)
 

@@ -176,7 +176,8 @@ def _run(
             first = not attempts[spec.key]
             workers.start(conditions.task(spec, store, workers.device, first, crowded))
             watch(Event("started", spec))
-        for key, outcome in workers.wait(PAUSE):
+        over = workers.wait(PAUSE)
+        for key, outcome in sorted(over, key=lambda ended: ended[1].kind == "full"):  # what finished is stored first
             spec = running.pop(key)
             attempts[key] += 1
             if outcome.kind == "full":

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import islice
 from typing import Any
 
 from thetafield.bench.job import Job
@@ -46,9 +45,13 @@ class Plan:
         }
 
     def todo(self, retry: bool = False, limit: int | None = None) -> list[Job]:
-        """Return what to run: what is missing, what lacked its data the last time and, on request, what failed."""
-        wanted = {"missing", "data"} | ({"failed"} if retry else set())
-        return list(islice((spec for spec in self.trials if self.state(spec) in wanted), limit))
+        """Return what to run: what is missing, then, on request, what failed, then what lacked its data the last time.
+
+        What never ran comes first, so that a limit gets on: data that are absent may stay so.
+        """
+        wanted = ("missing", *(("failed",) if retry else ()), "data")
+        found = [spec for spec in self.trials if self.state(spec) in wanted]
+        return sorted(found, key=lambda spec: wanted.index(self.state(spec)))[:limit]
 
 
 def once(trials: Iterable[TrialSpec]) -> tuple[TrialSpec, ...]:

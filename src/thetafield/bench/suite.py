@@ -13,7 +13,7 @@ from thetafield.bench.spec import TrialSpec
 from thetafield.errors import OptionError, ThetafieldError, closest
 
 SHIPPED = files("thetafield.bench") / "suites"
-SUITE = ("title", "about", "grid")
+SUITE = ("title", "about", "jobs", "grid")
 GRID = ("group", "datasets", "splits", "methods", "seeds", "tune", "tune_folds", "keep")
 ENTRY = ("name", "options", "label")
 MOST_TRIALS = 100_000  # of a grid: who asks for more has slipped
@@ -30,12 +30,14 @@ class Suite(Generic[J]):
         about: What it shows and what one has to know to run it.
         trials: All trials in the order in which they run, seed after seed, so that a part of them is a whole table of
             fewer seeds; one that several grids ask for is there several times, each with its own labels.
+        jobs: How many run at a time on one machine, where nobody says otherwise: 1 where times are measured.
     """
 
     name: str
     title: str
     about: str
     trials: tuple[J, ...]
+    jobs: int | None = None
 
 
 def suite_names() -> list[str]:
@@ -75,13 +77,16 @@ def _parsed(content: bytes, name: str, where: str) -> Suite[TrialSpec]:
         raise OptionError(f"{where} is not TOML: {str(error).rstrip('.')}.") from None
     _known(table, SUITE, where)
     title, about = (_typed(table.get(key, ""), str, f"{where}: {key!r}", "text") for key in ("title", "about"))
+    jobs = table.get("jobs")
+    if jobs is not None:
+        _typed(jobs, int, f"{where}: 'jobs'", "a whole number from 1 on", lambda n: n > 0)
     grids = table.get("grid", [])
     if not isinstance(grids, list) or not grids or not all(isinstance(grid, dict) for grid in grids):
         raise OptionError(f"{where} has no grid: add a table [[grid]] with datasets, methods and seeds.")
     trials = []
     for number, grid in enumerate(grids, 1):
         trials += _grid(grid, f"{where}, grid {number}", name)
-    return Suite(name, title or name, about, tuple(trials))
+    return Suite(name, title or name, about, tuple(trials), jobs)
 
 
 def _grid(grid: Mapping[str, Any], where: str, suite: str) -> list[TrialSpec]:

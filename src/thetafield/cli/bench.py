@@ -38,7 +38,11 @@ def bench(
     retry: Annotated[bool, typer.Option("--retry", help="Run trials that failed once more.")] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Trials at a time: one per core by default, or a few on each GPU."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Trials at a time: what the suite says, or else one per core or a few on each GPU.",
+        ),
     ] = None,
     ray: Annotated[
         str | None,
@@ -67,6 +71,7 @@ def bench(
     from thetafield.bench.plan import matching, once
     from thetafield.bench.store import Store
     from thetafield.bench.suite import load_suite
+    from thetafield.datasets.root import named_root
     from thetafield.report.suite_progress import suite_display
     from thetafield.training.train import check_device_name
 
@@ -85,12 +90,12 @@ def bench(
         threads=max(1, int(cpus_per_trial)) if ray else 1,
         timeout=timeout,
         checkpoint_every=checkpoint_every,
-        data_root=None if data_dir is None else str(data_dir.absolute()),
+        data_root=None if (root := named_root()) is None else str(root.absolute()),  # a cluster has another environment
     )
     started = time.perf_counter()
 
     def hire(count: int) -> "Workers":
-        return _workers(count, device, jobs, ray, cpus_per_trial, gpus_per_trial)
+        return _workers(count, device, jobs, whole.jobs, ray, cpus_per_trial, gpus_per_trial)
 
     try:
         with interruptible(), suite_display(plan, todo) as watch:
@@ -106,8 +111,10 @@ def bench(
         raise typer.Exit(1)
 
 
-def _workers(count: int, device: str, jobs: int | None, ray: str | None, cpus: float, gpus: float | None) -> "Workers":
-    """Return processes of this machine, or of a cluster, for `count` trials."""
+def _workers(
+    count: int, device: str, jobs: int | None, usual: int | None, ray: str | None, cpus: float, gpus: float | None
+) -> "Workers":
+    """Return processes of this machine, or of a cluster, for `count` trials; `usual` is how many the suite is for."""
     from thetafield.bench.cluster import RayWorkers
     from thetafield.bench.local import LocalWorkers, default_jobs
     from thetafield.errors import OptionError
@@ -120,7 +127,7 @@ def _workers(count: int, device: str, jobs: int | None, ray: str | None, cpus: f
             raise OptionError("--jobs is for this machine: a cluster runs as many trials as --cpus-per-trial allows.")
         return RayWorkers(ray, device, cpus, gpus)
     place = pick_device(device).type
-    return LocalWorkers(min(count, jobs or default_jobs(place)), place)
+    return LocalWorkers(min(count, jobs or usual or default_jobs(place)), place)
 
 
 def _show_plan(suite: "Suite", plan: "Plan", todo: "list[Job]", as_json: bool) -> None:

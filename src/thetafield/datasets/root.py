@@ -14,11 +14,17 @@ class AbsentError(DataError):
     """A file of a real dataset is not under the data root."""
 
 
+def named_root() -> Path | None:
+    """Return the folder named by THETAFIELD_DATA, if one is."""
+    named = os.environ.get("THETAFIELD_DATA")
+    return Path(named).expanduser() if named else None
+
+
 def data_root() -> Path:
     """Return the folder named by THETAFIELD_DATA, else thetafield/data in the user's cache."""
-    named = os.environ.get("THETAFIELD_DATA")
-    if named:
-        return Path(named).expanduser()
+    named = named_root()
+    if named is not None:
+        return named
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "thetafield" / "data"
 

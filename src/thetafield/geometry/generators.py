@@ -42,7 +42,7 @@ class ConstantGenerators(nn.Module):
 
 
 class CommutingGenerators(nn.Module):
-    """Constant generators that commute, so that identity, associativity and inverse hold by construction.
+    """Constant generators that commute: without a gate, identity, associativity and inverse hold by construction.
 
     Each is block diagonal with 2 × 2 blocks [[a, −b], [b, a]], a scaling and a rotation: the real normal form of
     commuting normal matrices. The change of basis is left to the coder.

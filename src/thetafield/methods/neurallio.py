@@ -92,7 +92,7 @@ class NeuralLio(NeuralLioPaper):
         gate: Whether the descriptor gate is used.
         latent_dim: m.
         num_generators: r; None takes one per descriptor coordinate.
-        generators: "field" as in the paper; "constant", or "commuting" for laws that hold by construction.
+        generators: "field" as in the paper; "constant", or "commuting": laws that hold by construction if gate is off.
         hidden: Width of the field network.
         coder: "perceptron" as in the paper, or "lean", a linear basis with small perceptrons.
         widths: Hidden widths of the perceptron coder.

@@ -224,14 +224,15 @@ def _sentence(*candidates: object) -> str:
     return " ".join(str(next(filter(None, candidates))).split())
 
 
-def changed_suites(results: Results) -> dict[str, int]:
-    """Return how many trials suites of the package have today that they did not have when they were run here."""
+def changed_suites(results: Results) -> dict[str, tuple[int, int]]:
+    """Return how many trials suites of the package have got, and lost, since they were run here."""
     known: dict[str, set[str]] = {suite: set() for suite in results.suites if suite in suite_names()}
     for item in (*results.trials, *results.gaps):
         if item.suite in known:
             known[item.suite].add(item.key)
-    counts = {suite: len({spec.key for spec in load_suite(suite).trials} - keys) for suite, keys in known.items()}
-    return {suite: count for suite, count in counts.items() if count}
+    today = {suite: {spec.key for spec in load_suite(suite).trials} for suite in known}
+    counts = {suite: (len(today[suite] - keys), len(keys - today[suite])) for suite, keys in known.items()}
+    return {suite: count for suite, count in counts.items() if any(count)}
 
 
 def missing_suites(results: Results) -> list[str]:

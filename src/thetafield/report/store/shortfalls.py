@@ -187,10 +187,15 @@ def missing(results: Results) -> Iterable[Shortfall]:
                 more = f" and {len(names) - 6} more" if len(names) > 6 else ""
                 text = f"{len(gaps)} of {len(part.items)} trials {said} ({listed}{more})."
                 yield Shortfall("missing", suite, text, float(len(gaps)))
-    for suite, count in changed_suites(results).items():
-        words = "trial of the suite as it is today is" if count == 1 else "trials of the suite as it is today are"
-        text = f"{count} {words} not among them: `{results.command(suite)}`."
-        yield Shortfall("missing", suite, text, float(count))
+    for suite, (got, lost) in changed_suites(results).items():
+        if got:
+            words = "trial of the suite as it is today is" if got == 1 else "trials of the suite as it is today are"
+            text = f"{got} {words} not among them: `{results.command(suite)}`."
+            yield Shortfall("missing", suite, text, float(got))
+        if lost:
+            words = "trial is shown that the suite has" if lost == 1 else "trials are shown that the suite has"
+            text = f"{lost} {words} no more: `{results.command(suite)}` records it as it is today."
+            yield Shortfall("missing", suite, text, float(lost))
     others = missing_suites(results)
     if others:
         listed = ", ".join(others)
