@@ -4,15 +4,12 @@ import json
 import lzma
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 import pytest
 
-from thetafield.bench import packing
 from thetafield.bench.packing import POINTS, pack, unpack
 from thetafield.bench.records import StoreError
-from thetafield.bench.store import FORMAT
 
 
 def a_store(folder, **files):
@@ -208,9 +205,3 @@ def test_unpacking_goes_by_the_rule_of_packing(tmp_path):
         }
         unpack(place / "both.jsonl.xz", place / "both")
         assert {*contents(place / "both")} - {"histories/e.json"} == {*found}
-
-
-def test_the_runs_of_this_project_are_read_by_the_program_of_today():
-    lines = packing._lines(Path(__file__).parent.parent / "results" / "runs.jsonl.xz")
-    assert lines[0][0] == "store" and lines[0][2]["format"] == FORMAT
-    assert sum(kind == "results" for kind, _, _ in lines) > 2000

@@ -8,7 +8,9 @@ import json
 import lzma
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from thetafield.bench.records import StoreError, is_result
@@ -93,6 +95,27 @@ def unpack(file: Path, folder: Path) -> int:
                 store.path(weaker, name).unlink(missing_ok=True)
             added += kind == "results"
     return added
+
+
+@contextmanager
+def opened(store: Path) -> Iterator[Path]:
+    """Yield the folder of a store; of a packed one, a folder that lasts as long as the block.
+
+    Raises:
+        StoreError: A packed file is damaged, or of another format.
+    """
+    if not store.name.endswith(ENDING):
+        yield store
+        return
+    with TemporaryDirectory() as place:
+        folder = Path(place) / called(store)
+        unpack(store, folder)
+        yield folder
+
+
+def called(store: Path) -> str:
+    """Return what commands call a store: its folder, or the one that a packed file would be unpacked to."""
+    return store.name.removesuffix(ENDING) if store.name.endswith(ENDING) else str(store)
 
 
 def _lacking(store: Store, kind: str, name: str, content: Any) -> bool:

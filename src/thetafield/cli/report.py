@@ -11,7 +11,9 @@ from thetafield.cli.common import DataDir, Json, app, use_data_dir
 
 @app.command()
 def report(
-    store: Annotated[Path, typer.Argument(help="Folder of stored trials: `thetafield bench SUITE --store STORE`.")],
+    store: Annotated[
+        Path, typer.Argument(help="Folder of stored trials (`thetafield bench SUITE --store STORE`), or a packed one.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder of index.html, tables/ and figures/; out/report by default.")
     ] = None,
@@ -32,7 +34,8 @@ def report(
 
     For example: thetafield report runs/h200 --out out/report --worst
 
-    Or the document of this repository: thetafield report runs --markdown docs/results.md --figures docs/images/results
+    Or the document of this repository, from its packed runs: thetafield report results/runs.jsonl.xz --markdown
+    docs/results.md --figures docs/images/results
     """
     from thetafield.errors import OptionError
     from thetafield.report.store.write import Asked, write_report

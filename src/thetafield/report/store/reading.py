@@ -56,12 +56,14 @@ class Results:
         trials: Finished trials.
         gaps: Trials without a result.
         texts: What the suites say about themselves.
+        called: What commands call the store; its folder, where nothing else is said.
     """
 
     path: Path
     trials: tuple[Trial, ...]
     gaps: tuple[Gap, ...]
     texts: Mapping[str, SuiteText] = field(default_factory=dict)
+    called: str = ""
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -90,7 +92,7 @@ class Results:
     def command(self, suite: str) -> str:
         """Return what runs a suite; one that does not come with the package is named by its file."""
         name = suite if suite in (*suite_names(), "SUITE") else f"{suite}.toml"
-        return f"thetafield bench {shlex.quote(name)} --store {shlex.quote(str(self.path))}"
+        return f"thetafield bench {shlex.quote(name)} --store {shlex.quote(self.called or str(self.path))}"
 
     def history(self, trial: Trial) -> list[dict[str, Any]]:
         """Return the losses of a trial, one record per epoch; empty where none were kept."""

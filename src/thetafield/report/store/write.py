@@ -3,11 +3,12 @@
 import platform
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from thetafield import __version__
+from thetafield.bench.packing import called, opened
 from thetafield.files import writable_folder, write_whole
 from thetafield.report.store.comma import csv_table
 from thetafield.report.store.cost import processor
@@ -85,10 +86,11 @@ class Report:
 
 
 def write_report(store: Path, asked: Asked) -> Report:
-    """Read a store and write what is asked for.
+    """Read a store, which may be a packed one, and write what is asked for.
 
     Raises:
         FormatError: There is no store, or it cannot be read.
+        StoreError: It is of another format, or a packed one is damaged.
         NeedError: Figures are asked for, and the extra `thetafield[report]` is not installed.
         OptionError: A folder cannot be written to.
     """
@@ -98,7 +100,11 @@ def write_report(store: Path, asked: Asked) -> Report:
         check_extra()
     for folder in filter(None, (asked.out, asked.figures, asked.markdown and asked.markdown.parent)):
         writable_folder(folder)
-    results = read_store(store)
+    with opened(store) as folder:
+        return _written(replace(read_store(folder), called=called(store)), store, asked)
+
+
+def _written(results: Results, store: Path, asked: Asked) -> Report:
     parts = sections(results, Wanted(asked.macro, asked.worst, figures=asked.drawn))
     kept = None
     if asked.drawn:
@@ -114,7 +120,7 @@ def write_report(store: Path, asked: Asked) -> Report:
         written["tables"] = _write_tables(parts, asked.out / "tables", store)
         written["figures"] = _write_figures(parts, asked.out / "figures", store)
         written["page"] = str(asked.out / "index.html")
-        write_whole(asked.out / "index.html", _page(results, parts, short, asked).encode())
+        write_whole(asked.out / "index.html", _page(results, parts, short, asked, store).encode())
     if asked.figures is not None:
         written["document_figures"] = _write_figures(parts, asked.figures, store)
     if kept is not None:
@@ -158,16 +164,16 @@ def _versions(results: Results, name: str) -> str:
     return ", ".join(sorted(found)) or "not stored"
 
 
-def _page(results: Results, parts: Sequence[Section], short: dict[str, Any], asked: Asked) -> str:
+def _page(results: Results, parts: Sequence[Section], short: dict[str, Any], asked: Asked, store: Path) -> str:
     from thetafield.report.store.page import Made, render_store_page
 
     devices = sorted({processor(trial.result["device"]) for trial in results.trials if trial.result.get("device")})
     finished = sorted(str(trial.result["finished"])[:10] for trial in results.trials if trial.result.get("finished"))
     facts = {
-        "Store": str(results.path),
+        "Store": str(store),
         "Trained on": "; ".join(devices) or "not stored",
         "Trained between": f"{finished[0]} and {finished[-1]}" if finished else "not stored",
         **{f"Trained with {name}": _versions(results, name) for name in ("thetafield", "torch", "python")},
         "This page": f"thetafield {__version__}, Python {platform.python_version()}",
     }
-    return render_store_page(results, parts, short, Made(asked.command(results.path), facts))
+    return render_store_page(results, parts, short, Made(asked.command(store), facts))
