@@ -10,12 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from reported import LAWS, Builder, with_gaps
-from thetafield.datasets.base import DATASETS
+from thetafield.data.domains import DomainSet
+from thetafield.datasets.base import DATASETS, Dataset
+from thetafield.datasets.source import state_of
 from thetafield.evaluation.looks import look_at
 from thetafield.files import write_json
 from thetafield.report.demo import QUICK_OPTIONS
+from thetafield.report.figures.digits import digit_domains
 from thetafield.report.store import kept as kept_module
 from thetafield.report.store.drawing import drawn, shares
 from thetafield.report.store.kept import Kept
@@ -148,6 +152,29 @@ def test_page_has_all_tables_and_figures(page, parsed, report):
     assert {name.removeprefix("table-") for name in parsed.ids if name.startswith("table-")} == tables
     assert {"paper-table1", "paper-table1-worst", "paper-table1-paired", "imperfection-noise", "laws"} <= tables
     assert "paper 3.2 ± 1.2" in page and "bench paper-table1 --store" in page
+
+
+def test_digits_are_shown_where_their_files_are(parsed, report):
+    here = state_of(DATASETS["mnist"]).word == "present"
+    assert ("figure-mnist-domains" in parsed.ids) is here and ("mnist-domains" in report[1]["not_drawn"]) is not here
+
+
+def test_a_digit_of_every_domain_is_drawn():
+    """Of 20 training domains 18 are shown, of two test domains both, each with its label and where it is."""
+    groups = {}
+    for name, count in (("train", 20), ("test", 2)):
+        x, y = torch.arange(count).repeat_interleave(2), torch.arange(2 * count) % 10
+        pictures = (x / 20)[:, None, None, None].expand(-1, 3, 28, 28).numpy()
+        groups[name] = DomainSet.from_arrays(pictures, y.numpy(), domain=x.numpy(), z=np.full((count, 3), 25.0))
+    figure = digit_domains(Dataset("mnist", groups["train"], {"random": groups["test"]}))
+    shown = [ax for ax in figure.axes if ax.images]
+    assert len(shown) == 20 and [part.get_suptitle() for part in figure.subfigs] == [
+        "18 of 20 training domains",
+        "2 of 2 test domains",
+    ]
+    assert [round(20 * float(ax.images[0].get_array().max())) for ax in shown] == [*range(18), 0, 1]
+    assert [ax.get_title() for ax in shown[:2]] == ["domain 1, a 0", "domain 2, a 2"]
+    assert shown[0].get_xlabel() == "90°, 50 % blue, 24 px"
 
 
 def test_what_is_not_drawn_is_said(page, report):
