@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,3 +82,15 @@ def test_a_machine_with_another_version_is_refused(tmp_path):
     spec = written(tmp_path).trials[0]
     outcome = clusters._attempt(Task(spec, tmp_path / "work" / spec.key, device="cpu"), "0.0.7")
     assert outcome.kind == "error" and "but the bench 0.0.7: install the same version" in outcome.content["sentence"]
+
+
+def test_trials_without_memory_on_a_shared_gpu_get_a_larger_share():
+    """Until one has a GPU for itself: then it asks for too much, which costs it its attempts."""
+    workers = object.__new__(RayWorkers)
+    workers.ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 16.0, "GPU": 1.0})
+    workers.cpus, workers.gpus, found = 1.0, 1 / 14, []
+    while workers.thin():
+        found.append((workers.gpus, workers.slots))
+    assert found == [(2 / 14, 7), (4 / 14, 3), (8 / 14, 1), (1.0, 1)]
+    workers.gpus = 0.0
+    assert not workers.thin()

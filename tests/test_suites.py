@@ -1,5 +1,6 @@
 """What a trial is: what its key stands for, which of them a suite asks for, and what a person may get wrong."""
 
+import inspect
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from benched import SUITE, written
 from thetafield.bench.plan import Plan, matching, once
 from thetafield.bench.spec import TrialSpec
 from thetafield.bench.suite import load_suite, suite_names
+from thetafield.cli.bench import bench
 from thetafield.datasets.base import DATASETS
 from thetafield.errors import OptionError, ThetafieldError
 from thetafield.methods import METHODS
@@ -195,3 +197,8 @@ def test_a_suite_says_how_many_of_its_trials_run_at_a_time(tmp_path):
     with pytest.raises(OptionError, match="'jobs' expects a whole number from 1 on, but got 0") as caught:
         written(tmp_path, f"jobs = 0\n{SUITE}")
     one_sentence(caught.value)
+
+
+def test_help_names_every_suite():
+    [suite] = [each for each in inspect.get_annotations(bench)["suite"].__metadata__ if each.help]
+    assert set(suite.help.partition("(")[2].partition(")")[0].split(", ")) == set(suite_names())

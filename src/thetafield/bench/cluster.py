@@ -88,7 +88,7 @@ class RayWorkers:
                 "less, or use --device cpu."
             )
         # Ray would run a lost trial again by itself; the engine does, which counts attempts.
-        self.attempt = self.ray.remote(num_cpus=cpus, num_gpus=gpus, max_retries=0)(_attempt)
+        self.attempt = self.ray.remote(num_cpus=cpus, max_retries=0)(_attempt)
 
     def _slots(self) -> int:
         total = self.ray.cluster_resources()
@@ -108,7 +108,8 @@ class RayWorkers:
 
     def start(self, task: Task) -> None:
         """Hand a trial over to Ray."""
-        self.under_way[self.attempt.remote(task, __version__)] = task.spec.key
+        handed = self.attempt.options(num_gpus=self.gpus).remote(task, __version__)
+        self.under_way[handed] = task.spec.key
 
     def wait(self, seconds: float) -> list[tuple[str, Outcome]]:
         """Return the trials that ended, after so many seconds at the latest.
@@ -147,8 +148,15 @@ class RayWorkers:
                 time.sleep(1)
 
     def thin(self) -> bool:
-        """Return False: how many trials share a machine is for Ray to say, by the resources that a trial asks for."""
-        return False
+        """Ask for twice the share of a GPU from now on, and return whether a trial shared one until now.
+
+        How many share the memory of a machine without one is for Ray to say, by the cores that a trial asks for.
+        """
+        if not 0 < self.gpus < 1:
+            return False
+        self.gpus = min(1.0, 2 * self.gpus)
+        self.slots, self.counted = self._slots(), time.monotonic()
+        return True
 
     def stop(self, patience: float = PATIENCE) -> None:
         """Let trials write their checkpoints, then leave the cluster."""

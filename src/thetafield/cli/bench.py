@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 @app.command()
 def bench(
-    suite: Annotated[str, typer.Argument(help="A suite of the package such as smoke, or the path of your own .toml.")],
+    suite: Annotated[
+        str,
+        typer.Argument(
+            help="A suite of the package (paper-table1, real, time, ablation, imperfection, robust, laws, convergence, "
+            "sensitivity, scaling, runtime, smoke), or the path of your own .toml."
+        ),
+    ],
     store: Annotated[Path, typer.Option(help="Folder of the results; what is there already is not run again.")],
     only: Annotated[
         list[str] | None,
