@@ -36,9 +36,9 @@ def test_every_trial_that_the_suites_ask_for_ran_or_could_not(store):
         assert (counts["missing"], counts["failed"]) == (LACKING.get(suite, 0), 0), (suite, counts)
 
 
-def test_the_document_is_made_of_the_runs(tmp_path):
+def test_the_document_is_made_of_the_runs(store, tmp_path):
     """Its tables and what falls short; figures are left out, since some are drawn from data that may not be here."""
-    write_report(RUNS, Asked(markdown=tmp_path / "results.md"))
+    write_report(store, Asked(markdown=tmp_path / "results.md"))
     made, told = (path.read_text().splitlines() for path in (tmp_path / "results.md", ROOT / "docs/results.md"))
     assert "thetafield report results/runs.jsonl.xz --markdown docs/results.md --figures docs/images/results" in told
     for start in ("| ", "- "):

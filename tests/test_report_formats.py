@@ -4,11 +4,16 @@ import csv
 import io
 import re
 
+import pytest
+
 from reported import table_one
+from thetafield.bench.packing import pack
+from thetafield.bench.records import StoreError
 from thetafield.report.store.comma import csv_table
 from thetafield.report.store.comparison import MICRO, comparison
 from thetafield.report.store.latex import latex_table
 from thetafield.report.store.markdown import markdown_table
+from thetafield.report.store.write import Asked, write_report
 
 
 def names_of_all_kinds(builder):
@@ -79,3 +84,19 @@ def test_wide_tables_are_shrunk_to_the_page_and_marks_are_explained(builder):
         text = latex_table(table)
         assert ("resizebox" in text) == (title != "Short")
         assert "Bold is best, underlined second." in text
+
+
+def test_a_packed_store_is_reported_as_its_folder_is(builder, tmp_path):
+    table_one(builder)
+    pack([builder.path], tmp_path / "own.jsonl.xz")
+    texts = []
+    for store in (builder.path, tmp_path / "own.jsonl.xz"):
+        write_report(store, Asked(markdown=tmp_path / "results.md"))
+        texts.append((tmp_path / "results.md").read_text())
+    folder, packed = texts
+    assert "bench paper-table1 --store own\n" in packed and f"thetafield report {tmp_path}/own.jsonl.xz" in packed
+    as_folder = packed.replace(f"{tmp_path}/own.jsonl.xz", str(builder.path))
+    assert as_folder.replace("--store own", f"--store {builder.path}") == folder
+    (tmp_path / "torn.jsonl.xz").write_bytes(b"no such thing")
+    with pytest.raises(StoreError, match="damaged or no packed store"):
+        write_report(tmp_path / "torn.jsonl.xz", Asked(markdown=tmp_path / "results.md"))
