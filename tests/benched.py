@@ -44,7 +44,7 @@ class Here:
     def attempt(self, task):
         return attempt(task)
 
-    def thin(self):
+    def thin(self, key):
         return False
 
     def stop(self):

@@ -31,7 +31,7 @@ def test_memory_that_others_took_costs_no_attempt(tmp_path):
             short = task.spec.key == greedy and (self.beside or self.never)
             return Outcome.failed("memory", "MemoryError") if short else attempt(task)
 
-        def thin(self):
+        def thin(self, key):
             self.limit = max(1, self.limit // 2)
             return self.beside > 0
 
@@ -53,8 +53,8 @@ def test_half_as_many_run_where_memory_did_not_last():
     workers.workers = running
     jobs = []
     while running:
-        running.pop()
-        jobs.append((workers.thin(), workers.jobs))
+        ended = running.pop()
+        jobs.append((workers.thin(ended.key), workers.jobs))
     assert jobs == [(True, 4)] * 3 + [(True, 4), (True, 2), (True, 2), (True, 1), (False, 1)]
 
 

@@ -84,13 +84,47 @@ def test_a_machine_with_another_version_is_refused(tmp_path):
     assert outcome.kind == "error" and "but the bench 0.0.7: install the same version" in outcome.content["sentence"]
 
 
-def test_trials_without_memory_on_a_shared_gpu_get_a_larger_share():
-    """Until one has a GPU for itself: then it asks for too much, which costs it its attempts."""
+def unstarted(gpus, most=None):
+    """Workers of a cluster with 16 cores and a GPU that nobody started; they note what trials ask for."""
     workers = object.__new__(RayWorkers)
     workers.ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 16.0, "GPU": 1.0})
-    workers.cpus, workers.gpus, found = 1.0, 1 / 14, []
-    while workers.thin():
-        found.append((workers.gpus, workers.slots))
-    assert found == [(2 / 14, 7), (4 / 14, 3), (8 / 14, 1), (1.0, 1)]
-    workers.gpus = 0.0
-    assert not workers.thin()
+    workers.cpus, workers.gpus, workers.most, workers.under_way, workers.shares = 1.0, gpus, most, {}, {}
+    workers.slots, workers.counted, workers.asked = workers._slots(), clusters.time.monotonic(), []
+
+    def options(**asked):
+        workers.asked.append(asked)
+        return SimpleNamespace(remote=lambda *given: object())
+
+    workers.attempt = SimpleNamespace(options=options)
+    return workers
+
+
+def tasks(tmp_path):
+    return [Task(spec, tmp_path / spec.key, device="cpu") for spec in written(tmp_path).trials[:3]]
+
+
+def test_trials_without_memory_on_a_shared_gpu_get_a_larger_share(tmp_path):
+    """Until one has a GPU for itself: then it asks for too much, which costs it its attempts."""
+    workers, found = unstarted(gpus=1 / 14), []
+    for _ in range(5):
+        for task in tasks(tmp_path):
+            workers.start(task)
+        shared = [workers.thin(task.spec.key) for task in tasks(tmp_path)]  # all three end together
+        found.append((*shared, workers.gpus, workers.slots))
+    assert found == [
+        *[(True, True, True, share, slots) for share, slots in ((2 / 14, 7), (4 / 14, 3), (8 / 14, 1), (1.0, 1))],
+        (False, False, False, 1.0, 1),
+    ]
+    asked = [share for share in (1 / 14, 2 / 14, 4 / 14, 8 / 14, 1.0) for _ in range(3)]
+    assert workers.asked == [{"num_gpus": share} for share in asked]
+    alone = unstarted(gpus=0.0)
+    alone.start(tasks(tmp_path)[0])
+    assert not alone.thin(tasks(tmp_path)[0].spec.key)
+
+
+def test_a_suite_of_times_runs_one_trial_at_a_time_on_a_cluster_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(RayWorkers, "_listen", lambda self: None)
+    workers = unstarted(gpus=0.0, most=1)
+    assert workers.room() == 1
+    workers.start(tasks(tmp_path)[0])
+    assert workers.room() == 0 and unstarted(gpus=0.0).room() == 32

@@ -41,6 +41,7 @@ class RayWorkers:
         device: auto, cpu or cuda.
         cpus: Cores of a trial, and threads of torch.
         gpus: Share of a GPU for a trial; None takes a small share where the cluster has GPUs and they are wanted.
+        most: Most trials at a time, where a suite says so: 1 where times are measured.
 
     Raises:
         NeedError: Ray is not installed.
@@ -50,7 +51,9 @@ class RayWorkers:
     attempts = 10  # machines come and go
     crowded = True  # by trials of others too
 
-    def __init__(self, address: str, device: str, cpus: float = 1.0, gpus: float | None = None) -> None:
+    def __init__(
+        self, address: str, device: str, cpus: float = 1.0, gpus: float | None = None, most: int | None = None
+    ) -> None:
         if find_spec("ray") is None:
             raise NeedError("--ray needs Ray: pip install 'thetafield[ray]'.")
         if address != "local":
@@ -75,8 +78,9 @@ class RayWorkers:
         if gpus is None:
             wanted = device == "cuda" or (device == "auto" and total.get("GPU", 0) > 0)
             gpus = 1 / JOBS_PER_GPU if wanted else 0.0
-        self.cpus, self.gpus = cpus, gpus
+        self.cpus, self.gpus, self.most = cpus, gpus, most
         self.under_way: dict[Any, str] = {}
+        self.shares: dict[str, float] = {}  # of a GPU, that each trial had the last time
         self.lost = False
         self.device = "cuda" if gpus else "cpu"
         self.slots, self.counted = self._slots(), time.monotonic()
@@ -104,12 +108,13 @@ class RayWorkers:
         self._listen()
         if time.monotonic() - self.counted > COUNTING:
             self.slots, self.counted = self._slots(), time.monotonic()
-        return max(1, 2 * self.slots) - len(self.under_way)
+        room = max(1, 2 * self.slots)
+        return (room if self.most is None else min(room, self.most)) - len(self.under_way)
 
     def start(self, task: Task) -> None:
         """Hand a trial over to Ray."""
         handed = self.attempt.options(num_gpus=self.gpus).remote(task, __version__)
-        self.under_way[handed] = task.spec.key
+        self.under_way[handed], self.shares[task.spec.key] = task.spec.key, self.gpus
 
     def wait(self, seconds: float) -> list[tuple[str, Outcome]]:
         """Return the trials that ended, after so many seconds at the latest.
@@ -147,14 +152,16 @@ class RayWorkers:
                     ) from None
                 time.sleep(1)
 
-    def thin(self) -> bool:
-        """Ask for twice the share of a GPU from now on, and return whether a trial shared one until now.
+    def thin(self, key: str) -> bool:
+        """Ask for twice the share of a GPU that a trial had, for all from now on, and return whether it shared one.
 
         How many share the memory of a machine without one is for Ray to say, by the cores that a trial asks for.
         """
-        if not 0 < self.gpus < 1:
+        share = self.shares[key]
+        if not 0 < share < 1:
             return False
-        self.gpus = min(1.0, 2 * self.gpus)
+        # Of many that end together, which had the same share, only the first one changes it.
+        self.gpus = max(self.gpus, min(1.0, 2 * share))
         self.slots, self.counted = self._slots(), time.monotonic()
         return True
 

@@ -41,7 +41,7 @@ class Workers(Protocol):
         """Return the keys of trials that ended with what came of them, after so many seconds at the latest."""
         ...
 
-    def thin(self) -> bool:
+    def thin(self, key: str) -> bool:
         """Return whether a trial for which memory did not last had to share it; fewer run at a time from now on."""
         ...
 
@@ -182,7 +182,7 @@ def _run(
             attempts[key] += 1
             if outcome.kind == "full":
                 raise store.full()
-            if outcome.kind == "memory" and workers.thin():
+            if outcome.kind == "memory" and workers.thin(key):
                 attempts[key] -= 1  # it was the others' fault
             if outcome.kind in ("died", "memory") and attempts[key] < workers.attempts:
                 queue.append(spec)  # behind the others: what used up the memory may be gone by then

@@ -139,7 +139,7 @@ class LocalWorkers:
                 worker.end()
         return [*ended, *self._overdue()]
 
-    def thin(self) -> bool:
+    def thin(self, key: str) -> bool:
         """Return whether other trials run beside the one that ended for lack of memory; if so, half as many may now.
 
         Of many that end together, which began before there were fewer, only the first one counts.

@@ -30,7 +30,7 @@ class Suite(Generic[J]):
         about: What it shows and what one has to know to run it.
         trials: All trials in the order in which they run, seed after seed, so that a part of them is a whole table of
             fewer seeds; one that several grids ask for is there several times, each with its own labels.
-        jobs: How many run at a time on one machine, where nobody says otherwise: 1 where times are measured.
+        jobs: How many run at a time, where nobody says otherwise: 1 where times are measured.
     """
 
     name: str

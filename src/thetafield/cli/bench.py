@@ -131,7 +131,7 @@ def _workers(
             raise OptionError("--ray expects local, auto or HOST:PORT, but got nothing.")
         if jobs is not None:
             raise OptionError("--jobs is for this machine: a cluster runs as many trials as --cpus-per-trial allows.")
-        return RayWorkers(ray, device, cpus, gpus)
+        return RayWorkers(ray, device, cpus, gpus, usual)
     place = pick_device(device).type
     return LocalWorkers(min(count, jobs or usual or default_jobs(place)), place)
 
