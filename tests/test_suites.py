@@ -2,8 +2,10 @@
 
 import inspect
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import typer
 
 from benched import SUITE, written
 from thetafield.bench.plan import Plan, matching, once
@@ -202,3 +204,21 @@ def test_a_suite_says_how_many_of_its_trials_run_at_a_time(tmp_path):
 def test_help_names_every_suite():
     [suite] = [each for each in inspect.get_annotations(bench)["suite"].__metadata__ if each.help]
     assert set(suite.help.partition("(")[2].partition(")")[0].split(", ")) == set(suite_names())
+
+
+@pytest.mark.parametrize("named", ["data", None])
+def test_workers_elsewhere_are_told_where_the_data_are(tmp_path, monkeypatch, named):
+    """By a path that does not depend on where they are; where nothing is named, they have their own."""
+    written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THETAFIELD_DATA", named or "")
+    told = []
+
+    def run(*_, conditions, **__):
+        told.append(conditions.data_root)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("thetafield.bench.engine.run_suite", run)
+    with pytest.raises(typer.Exit):
+        bench("tiny.toml", store=Path("s"))
+    assert told == [named and str(tmp_path / named)]
